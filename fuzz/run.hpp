@@ -1,0 +1,48 @@
+// Run: everything a campaign found and proved. Data only; reports/ turns it into text.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "reference/subject.hpp"
+#include "reference/verdict.hpp"
+
+namespace attest {
+
+/// A verdict that is not in the subject's favour, with everything needed to see it again.
+struct Finding {
+  std::string property;
+  Case found;       // as drawn
+  Case shrunk;      // the smallest case found that still fails the same property
+  Verdict verdict;  // on `shrunk`
+  std::uint64_t shrink_steps = 0;
+};
+
+struct PropertyTally {
+  std::string property, statement;
+  std::uint64_t cases = 0, held = 0, violated = 0, vacuous = 0, declined = 0, faulted = 0;
+  std::uint64_t compared = 0;  // numbers judged
+  double margin_max = 0;       // over verdicts that held
+  Case margin_case;            // where it was met
+  std::array<Index, 4> margin_where{};
+};
+
+struct PowerTally {
+  std::uint64_t refused = 0, cases = 0;  // of `cases` in which it was tried
+};
+
+struct Run {
+  std::string version, subject, numerics, device;
+  std::uint64_t seed = 0;
+  double seconds = 0;
+  bool interrupted = false;
+  PrecisionPath precision;
+  std::vector<PropertyTally> tallies;       // in catalogue order
+  std::map<std::string, PowerTally> power;  // by wrong answer
+  std::vector<Finding> findings;  // one per (property, kind of failure), first found first
+  std::map<std::string, std::uint64_t> features;  // how many cases had causal, window, gqa, ...
+  std::uint64_t cases() const;
+};
+
+}  // namespace attest

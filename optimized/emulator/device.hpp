@@ -1,0 +1,97 @@
+// The emulated device as the runtime sees it: memory, loaded modules, launches, findings.
+// One device per process. Nothing here knows of the CUDA API; runtime/ maps that onto this.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "optimized/emulator/ptx/module.hpp"
+
+namespace attest::emulator {
+
+struct Dim3 {
+  std::uint32_t x = 1, y = 1, z = 1;
+};
+
+/// Something a checker saw. `kind` is one word: memcheck, assert, trap, deadlock, unsupported,
+/// barrier, limit. `what` is one sentence that names kernel, block, thread and source line.
+struct CheckerFinding {
+  std::string kind;
+  std::string what;
+};
+
+struct DeviceOptions {
+  unsigned threads = 1;  // host threads over which blocks are spread
+  bool memcheck = true;
+  std::uint64_t instruction_limit = 0;  // warp instructions per launch; 0: none
+};
+
+/// A loaded module: globals placed in device memory, kernels decoded when first launched.
+class LoadedModule;
+
+class Device {
+ public:
+  static Device& instance();
+
+  void configure(const DeviceOptions& options);
+
+  // --- memory: every address the device may touch lies in exactly one live allocation ---
+  /// Poisoned (0xff…), 256-byte aligned, with red zones on both sides. nullptr when out of memory.
+  void* allocate(std::size_t bytes);
+  /// False when `address` is not the start of a live allocation.
+  bool release(void* address);
+  /// Narrows what kernels may touch of an allocation to [begin, begin + bytes): the rest of it
+  /// becomes guard zone. Used by the worker process. False when not inside one allocation.
+  bool restrict_access(void* begin, std::size_t bytes);
+  struct Allocation {
+    void* base = nullptr;
+    std::size_t bytes = 0;
+  };
+  /// The live allocation that contains `address`, or an empty one.
+  Allocation find_allocation(const void* address) const;
+  std::size_t bytes_in_use() const;
+
+  // --- code ---
+  std::shared_ptr<LoadedModule> load(std::string_view ptx);  // throws ptx::SyntaxError
+  /// Address and size of a module-scope variable; {nullptr, 0} when there is none.
+  Allocation find_variable(const LoadedModule& module, std::string_view name) const;
+  bool has_kernel(const LoadedModule& module, std::string_view name) const;
+  struct KernelFacts {
+    std::uint32_t static_shared_bytes = 0, local_bytes = 0, constant_bytes = 0;
+    std::uint32_t registers_estimate = 0, max_threads_per_block = 1024;
+    std::vector<std::uint32_t> parameter_bytes;  // in order: what a launch must supply
+  };
+  KernelFacts facts(const LoadedModule& module, std::string_view kernel) const;
+
+  // --- running ---
+  struct Launch {
+    Dim3 grid, block;
+    std::uint32_t dynamic_shared_bytes = 0;
+    void** arguments = nullptr;  // one pointer per parameter
+    bool cooperative = false;
+  };
+  enum class Status : std::uint8_t { ok, invalid_configuration, faulted };
+  /// Runs to completion. After `faulted` the device refuses further launches until reset_findings,
+  /// as a CUDA context does after a sticky error.
+  Status launch(LoadedModule& module, std::string_view kernel, const Launch& launch);
+
+  /// Findings since the last call of reset_findings, oldest first, at most 64.
+  const std::vector<CheckerFinding>& findings() const;
+  void reset_findings();
+
+  struct Counts {
+    std::uint64_t launches = 0, warp_instructions = 0;
+  };
+  Counts counts() const;
+
+ private:
+  Device();
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace attest::emulator

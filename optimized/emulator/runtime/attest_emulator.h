@@ -1,0 +1,33 @@
+/* What the emulating libcudart exports beside the CUDA API: the worker process finds these with
+ * dlsym, and knows by their presence that it runs on the emulator. C only. */
+#ifndef ATTEST_EMULATOR_H
+#define ATTEST_EMULATOR_H
+#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* threads: host threads over which blocks are spread. memcheck: 0 or 1.
+ * instruction_limit: warp instructions per launch, 0 for none. */
+void attest_emulator_configure(uint32_t threads, uint32_t memcheck, uint64_t instruction_limit);
+
+/* Kernels may touch only [begin, begin + bytes) of the allocation that contains it.
+ * Returns 0, or 1 when that range is not inside one live allocation. */
+int32_t attest_emulator_restrict(void* begin, uint64_t bytes);
+
+/* Number of findings since the last reset; kind and text of finding `index` (valid until reset). */
+uint32_t attest_emulator_finding_count(void);
+const char* attest_emulator_finding_kind(uint32_t index);
+const char* attest_emulator_finding_text(uint32_t index);
+/* Clears findings and the sticky error. */
+void attest_emulator_reset(void);
+
+void attest_emulator_counts(uint64_t* launches, uint64_t* warp_instructions);
+
+/* Why a fat binary could not be used (static or rdc or no PTX), or NULL. */
+const char* attest_emulator_load_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,173 @@
+/* The C ABI of a subject: what a shared library must offer to be gated by attest.
+ *
+ * C only; <stdint.h> and DLPack only. Export one function, attest_subject(), returning a table that
+ * lives as long as the library is loaded. Link with `nvcc -cudart shared` and launch with <<<>>> as
+ * usual: the same library runs on a GPU and on the emulator. skeleton_plugin.c beside this file is
+ * complete and can be copied.
+ *
+ * Every struct begins with abi_version and struct_bytes. attest fills them in what it passes; a
+ * subject fills them in what it returns. Fields are only ever added at the end, so a subject may
+ * read any field that lies inside struct_bytes.
+ *
+ * Ownership: whatever attest passes belongs to attest and is valid until the call returns. Outputs
+ * are allocated by attest and arrive poisoned. Nothing but the elements of an output tensor and
+ * the scratch bytes may be written; inputs must stay as they are.
+ */
+#ifndef ATTEST_SUBJECT_H
+#define ATTEST_SUBJECT_H
+
+#include <dlpack/dlpack.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ATTEST_ABI_VERSION 1u
+
+/* DLPack type codes of 8-bit floats, as numbered by DLPack 1.1 (older headers lack them). */
+#define ATTEST_DL_FLOAT8_E4M3FN 10
+#define ATTEST_DL_FLOAT8_E5M2 12
+
+/* Formats, in the order of attest's own enumeration. */
+#define ATTEST_F32 0u
+#define ATTEST_F16 1u
+#define ATTEST_BF16 2u
+#define ATTEST_E4M3 3u
+#define ATTEST_E5M2 4u
+
+/* Operations. */
+#define ATTEST_PREFILL 0u
+#define ATTEST_DECODE 1u
+#define ATTEST_APPEND 2u
+#define ATTEST_PROJECTION 3u
+
+/* Alignment of the causal diagonal and of windows; empty rows; base of LSE. */
+#define ATTEST_BOTTOM_RIGHT 0u
+#define ATTEST_TOP_LEFT 1u
+#define ATTEST_EMPTY_ZERO 0u
+#define ATTEST_EMPTY_NAN 1u
+#define ATTEST_LSE_E 0u
+#define ATTEST_LSE_TWO 1u
+
+/* Flags of AttestProblem: which optional arguments are in force. */
+#define ATTEST_CAUSAL 0x01u
+#define ATTEST_BIAS 0x02u
+#define ATTEST_ALIBI 0x04u
+#define ATTEST_SINKS 0x08u
+#define ATTEST_MASK 0x10u
+#define ATTEST_LENGTHS 0x20u /* batch entries have lengths of their own */
+
+/* Promises. */
+#define ATTEST_DETERMINISTIC 0x01u   /* same bits on every run */
+#define ATTEST_BATCH_INVARIANT 0x02u /* a row's bits do not depend on its neighbours */
+
+/* What is asked for. The meaning of every field is stated, with the formula, in attest's
+ * reference/README.md. */
+typedef struct AttestProblem {
+  uint32_t abi_version, struct_bytes;
+  int64_t batch, query_heads, kv_heads, queries, keys, depth, v_depth;
+  uint32_t input, output; /* ATTEST_F32 ... */
+  uint32_t flags;         /* ATTEST_CAUSAL ... */
+  uint32_t alignment;     /* ATTEST_BOTTOM_RIGHT ... */
+  uint32_t empty_row;     /* ATTEST_EMPTY_ZERO ... */
+  uint32_t lse_base;      /* ATTEST_LSE_E ... */
+  int64_t window_left;    /* inclusive; -1: unbounded */
+  int64_t window_right;   /* inclusive; -1: unbounded */
+  float scale;            /* multiplies q.k */
+  float softcap;          /* 0: off */
+  int64_t capacity;       /* rows of k and v that exist; keys <= capacity */
+  int64_t splits;         /* decode: into how many parts to split the keys; >= 1 */
+} AttestProblem;
+
+/* Prefill and decode. Tensors are on the device the subject named, in the problem's formats, and
+ * may have any strides with a last stride of 1. Optional tensors have data == NULL when absent. */
+typedef struct AttestAttention {
+  uint32_t abi_version, struct_bytes;
+  AttestProblem problem;
+  DLTensor q;             /* (batch, query_heads, queries, depth) */
+  DLTensor k;             /* (batch, kv_heads, capacity, depth), the first keys rows in use */
+  DLTensor v;             /* (batch, kv_heads, capacity, v_depth) */
+  DLTensor bias;          /* (batch, query_heads, queries, keys) f32, or NULL data */
+  DLTensor slopes;        /* (query_heads) f32, or NULL data */
+  DLTensor sinks;         /* (query_heads) f32, or NULL data */
+  DLTensor mask;          /* (batch, queries, keys) uint8, 1 = visible, or NULL data */
+  DLTensor query_lengths; /* (batch) int32, or NULL data: all full */
+  DLTensor key_lengths;   /* (batch) int32, or NULL data: all full */
+  DLTensor o;             /* out: (batch, query_heads, queries, v_depth) */
+  DLTensor lse;           /* out: (batch, query_heads, queries) f32. Rows at or behind a batch
+                             entry's query length must be left alone, in o and in lse. */
+  void* scratch;          /* scratch_bytes() bytes on the device, 256-byte aligned, poisoned */
+  int64_t scratch_bytes;
+  void* stream; /* cudaStream_t to launch on; the subject need not synchronise */
+} AttestAttention;
+
+/* Append to a contiguous cache: row r of batch entry b goes to slot lengths[b] + r, for
+ * r < new_lengths[b]. A row whose slot is at or behind the capacity must be dropped. */
+typedef struct AttestAppend {
+  uint32_t abi_version, struct_bytes;
+  DLTensor k;           /* in and out: (batch, kv_heads, capacity, depth) */
+  DLTensor v;           /* in and out: (batch, kv_heads, capacity, v_depth) */
+  DLTensor new_k;       /* (batch, kv_heads, rows, depth) */
+  DLTensor new_v;       /* (batch, kv_heads, rows, v_depth) */
+  DLTensor lengths;     /* (batch) int32: slots in use before */
+  DLTensor new_lengths; /* (batch) int32: rows to append, each <= rows */
+  void* stream;
+} AttestAppend;
+
+/* y = x w */
+typedef struct AttestProjection {
+  uint32_t abi_version, struct_bytes;
+  DLTensor x; /* (batch, rows, inner) */
+  DLTensor w; /* (inner, columns) */
+  DLTensor y; /* out: (batch, rows, columns) */
+  void* stream;
+} AttestProjection;
+
+/* How the subject rounds. Wrong declarations are found out, not punished: too small an error makes
+ * a correct kernel fail, too large a one makes the gate blind. All are relative errors of one
+ * operation, except log_error (absolute, in nats). 0 means correctly rounded. */
+typedef struct AttestPrecision {
+  uint32_t abi_version, struct_bytes;
+  uint32_t p_format; /* what the weights are rounded to before they meet V */
+  int32_t key_block; /* least number of keys between two rescales; 1 when unknown */
+  double exp_error;  /* e.g. ex2.approx: 2.5 ulp = 5 * 2^-24 */
+  double log_error;
+  double tanh_error;
+  double division_error;
+} AttestPrecision;
+
+/* Return 0 for success. Any other value is a fault of the subject, reported with last_error(). */
+typedef struct AttestSubject {
+  uint32_t abi_version, struct_bytes;
+  const char* name;
+  int32_t device_type; /* kDLCUDA: tensors live in device memory; kDLCPU: in host memory */
+  uint32_t promises;   /* ATTEST_DETERMINISTIC ... */
+  AttestPrecision precision;
+
+  /* Why this problem is not accepted, or NULL when it is. For ATTEST_APPEND and
+   * ATTEST_PROJECTION only batch, heads, depths and formats are meaningful. */
+  const char* (*declines)(uint32_t operation, const AttestProblem* problem);
+  /* Device bytes wanted as scratch for one call; may be NULL for none. */
+  int64_t (*scratch_bytes)(uint32_t operation, const AttestProblem* problem);
+  /* One sentence about the last non-zero return; may be NULL. */
+  const char* (*last_error)(void);
+
+  /* Each may be NULL: not offered. */
+  int32_t (*prefill)(const AttestAttention* attention);
+  int32_t (*decode)(const AttestAttention* attention);
+  int32_t (*append)(const AttestAppend* append);
+  int32_t (*projection)(const AttestProjection* projection);
+} AttestSubject;
+
+/* The only symbol attest looks up. Called once, before any CUDA call, with the ABI version attest
+ * was built for; return NULL if that version cannot be served. */
+const AttestSubject* attest_subject(uint32_t abi_version);
+
+typedef const AttestSubject* (*AttestSubjectFunction)(uint32_t abi_version);
+#define ATTEST_SUBJECT_SYMBOL "attest_subject"
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+#endif

@@ -1,0 +1,31 @@
+// A subject in a process of its own: a plugin is loaded by the program attest-worker, fed through
+// shared memory, and may crash, hang or exit without taking attest with it.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "reference/subject.hpp"
+
+namespace attest {
+
+// Enumerators are spelled as they are printed.
+enum class DeviceChoice : std::uint8_t { automatic, cuda, emulated };
+
+struct WorkerOptions {
+  std::filesystem::path plugin;
+  DeviceChoice device = DeviceChoice::automatic;
+  double case_seconds = 20;                 // then the call is a fault: hung
+  std::uint64_t memory_bytes = 4ULL << 30;  // of the worker process
+  unsigned emulator_threads = 1;
+  bool memcheck = true;
+};
+
+/// Starts a worker and asks the plugin to describe itself. The Subject owns the worker; after a
+/// fault the next call starts a fresh one. Not for use by two threads at once.
+/// Throws Error when the plugin is missing, is no library, lacks the symbol, has another ABI
+/// version, links cudart statically, has no PTX, crashes while loading, or when `cuda` is asked
+/// for and there is no driver.
+Subject open_plugin(const WorkerOptions& options);
+
+}  // namespace attest

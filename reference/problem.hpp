@@ -1,0 +1,68 @@
+// Problem: which attention is asked for (extents, formats, mask, conventions), never values.
+// Case: a Problem with a named fill and a seed, from which every value follows.
+// Data only. Nothing here computes, allocates tensors, or knows of CUDA or files.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace attest {
+
+using Index = std::int64_t;
+
+// Enumerators are spelled as they are printed in case lines, on the command line and in reports.
+enum class Format : std::uint8_t { f32, f16, bf16, e4m3, e5m2 };
+enum class Alignment : std::uint8_t { bottom_right, top_left };
+enum class EmptyRow : std::uint8_t { zero, nan };
+enum class LogBase : std::uint8_t { e, two };
+enum class Layout : std::uint8_t { bhtd, bthd };
+
+inline constexpr Index kUnbounded = -1;
+
+/// Which attention is asked for. The default is the smallest legal Problem: it is the base of the
+/// one-line text (only what differs is printed), the target of shrinking, and safe initialisation.
+/// Every new field must have a neutral default, so that old case lines keep their meaning.
+/// The formula that these fields enter is in reference/README.md.
+struct Problem {
+  Index batch = 1;
+  Index query_heads = 1;
+  Index kv_heads =
+      1;  // divides query_heads; query head h reads KV head h / (query_heads / kv_heads)
+  Index queries = 1;  // rows of q per batch entry (the largest, when lengths differ)
+  Index keys = 1;     // rows of k and v per batch entry that are in use (the largest)
+  Index depth = 1;    // d_k, width of q and k
+  Index v_depth = 1;  // d_v, width of v and o
+  Format input = Format::f32;
+  Format output = Format::f32;
+  float scale = 1.0F;    // multiplies q.k; the text's default is 1/sqrt(depth), see default_scale
+  double softcap = 0.0;  // s := softcap * tanh(s / softcap) when positive; 0 is off
+  bool causal = false;   // key j visible to query i iff j <= i + diagonal
+  Alignment alignment =
+      Alignment::bottom_right;      // diagonal: keys - queries, or 0 (per batch entry)
+  Index window_left = kUnbounded;   // inclusive: j >= i + diagonal - window_left
+  Index window_right = kUnbounded;  // inclusive: j <= i + diagonal + window_right
+  bool bias = false;                // Values carries an additive bias, added after softcap
+  bool alibi = false;               // Values carries slopes; adds -slope[h] * |i + diagonal - j|
+  bool sinks = false;  // Values carries one logit per query head that joins the denominator only
+  bool mask = false;   // Values carries an explicit boolean mask, true = visible
+  std::vector<Index> query_lengths;  // one per batch entry, each <= queries; empty: all full
+  std::vector<Index> key_lengths;    // one per batch entry, each <= keys; empty: all full
+  EmptyRow empty_row =
+      EmptyRow::zero;  // o of a row that sees no key; its lse is -inf (or the sink)
+  LogBase lse_base = LogBase::e;
+  Layout layout = Layout::bhtd;
+  Index spare_slots = 0;  // cache slots allocated behind `keys`: unreachable memory
+  Index splits = 1;       // decode: into how many parts the keys are split
+  Index chunk = 1;        // cached = recomputed: tokens per step when a sequence is fed in chunks
+  bool operator==(const Problem&) const = default;
+};
+
+/// A Problem, the name of a fill (properties/fills.hpp) and a seed: everything a check needs.
+struct Case {
+  Problem problem;
+  std::string fill = "normal";
+  std::uint64_t seed = 0;
+  bool operator==(const Case&) const = default;
+};
+
+}  // namespace attest

@@ -1,0 +1,96 @@
+// Subject: whatever claims to compute attention, seen through values alone: a kernel on the
+// emulator or on a GPU, somebody's plugin in a worker process, a mutant, or the oracle itself.
+// A property talks to nothing else.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reference/values.hpp"
+
+namespace attest {
+
+// Enumerators are spelled as they are printed.
+enum class Operation : std::uint8_t { prefill, decode, append, projection };
+
+/// What memory that no correct subject may read is filled with: slots behind the last key, rows
+/// behind a batch entry's length, gaps between strided rows, guard zones, outputs and scratch.
+enum class Poison : std::uint8_t { nan, huge, small };
+
+/// How a subject rounds, as far as the order-free bound needs to know. All errors are relative and
+/// per operation unless said otherwise. The defaults are the least that any f32 kernel promises.
+/// Sources of the constants: reference/bound/README.md.
+struct PrecisionPath {
+  Format p_format = Format::f32;  // what the weights are rounded to before they meet V
+  double exp_error = 0;           // relative error of the exponential; 0: correctly rounded
+  double log_error = 0;           // absolute error of the logarithm in LSE, nats
+  double tanh_error = 0;          // relative error of tanh in softcap
+  double division_error = 0;      // relative error of 1/l and the multiplication by it
+  Index key_block = 1;            // least number of keys between two rescales; 1: unknown
+  bool operator==(const PrecisionPath&) const = default;
+};
+
+/// What a subject says of itself.
+struct Description {
+  std::string name;
+  std::string numerics;  // the numeric model it runs under, e.g. "emulated: nominal" or "cuda"
+  PrecisionPath precision;
+  bool deterministic = false;    // promises the same bits on every run
+  bool batch_invariant = false;  // promises a row's bits do not depend on its neighbours
+};
+
+/// A crash, a hang, an exit, a corrupted guard zone, changed inputs, or a finding of a checker.
+struct Fault {
+  std::string
+      kind;  // one word: crashed, hung, exited, guard, inputs_changed, memcheck, refused ...
+  std::string what;  // one sentence with kernel, block, thread and source line where known
+};
+
+/// What the emulator counted while a subject ran; empty on a GPU or for host code.
+struct Counters {
+  std::int64_t launches = 0;
+  std::int64_t warp_instructions = 0;
+  bool operator==(const Counters&) const = default;
+};
+
+/// Whatever is not set was not produced. When `fault` is set nothing else may be believed.
+struct Reply {
+  std::optional<Fault> fault;
+  Tensor o;     // prefill, decode: (batch, query_heads, queries, v_depth)  format: output
+  Tensor lse;   // prefill, decode: (batch, query_heads, queries, 1)        f32
+  Tensor k, v;  // append: the whole cache afterwards, (batch, kv_heads, capacity, depth / v_depth)
+  Tensor y;     // projection: (batch, 1, rows, columns of w)
+  Counters counters;
+};
+
+/// Append `new_k`, `new_v` rows to a contiguous cache: row r of batch entry b goes to slot
+/// lengths[b] + r, for r < new_lengths[b].
+struct CacheUpdate {
+  Tensor k, v;                     // the cache before, (batch, kv_heads, capacity, depth / v_depth)
+  Tensor new_k, new_v;             // (batch, kv_heads, rows, depth / v_depth)
+  std::vector<Index> lengths;      // slots in use per batch entry, before
+  std::vector<Index> new_lengths;  // rows to append per batch entry, each <= rows
+};
+
+/// Y = X W, accumulated in f32.
+struct Projection {
+  Tensor x;  // (batch, 1, rows, inner)
+  Tensor w;  // (1, 1, inner, columns)
+  Format output = Format::f32;
+};
+
+/// A function that is not set means: this subject does not offer the operation.
+struct Subject {
+  Description description;
+  /// Why this Problem is not accepted, or nothing. Declined is not failed.
+  std::function<std::optional<std::string>(Operation, const Problem&)> declines;
+  std::function<Reply(const Problem&, const Values&, Poison)> prefill;
+  /// Like prefill over a cache with problem.spare_slots behind the keys, in problem.splits parts.
+  std::function<Reply(const Problem&, const Values&, Poison)> decode;
+  std::function<Reply(const Problem&, const CacheUpdate&, Poison)> append;
+  std::function<Reply(const Projection&, Poison)> projection;
+};
+
+}  // namespace attest

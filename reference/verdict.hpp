@@ -1,0 +1,32 @@
+// Verdict: what one check of one property on one case concluded.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reference/problem.hpp"
+
+namespace attest {
+
+// Enumerators are spelled as they are printed.
+enum class Outcome : std::uint8_t { holds, violated, vacuous, declined, faulted };
+
+/// Whether this case could have told a named wrong answer from the right one.
+struct Power {
+  std::string wrong_answer;  // e.g. "drops_one_key"
+  bool refused = false;      // the bound would have refused it
+};
+
+/// It starts vacuous: nothing is believed until it has been shown. `margin` is error / bound, the
+/// largest met; for a bit-for-bit comparison it is 0 (equal) or infinity.
+struct Verdict {
+  Outcome outcome = Outcome::vacuous;
+  double error = 0, bound = 0, margin = 0;  // at `where`
+  std::array<Index, 4> where{};             // (batch, head, row, column)
+  Index compared = 0;                       // how many numbers were judged; 0 can never hold
+  std::string why;                          // one sentence, for a person
+  std::vector<Power> power;                 // which wrong answers this case could have seen
+};
+
+}  // namespace attest
