@@ -1,0 +1,120 @@
+// Every text and file that a Run becomes, and the files that come back in.
+// Nothing here runs a subject or judges a number: it renders, stores and reads what others found.
+// All readers throw Error naming the file and the field; all writers throw Error when they cannot.
+#pragma once
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fuzz/run.hpp"
+#include "reference/oracle/exact.hpp"
+#include "reference/values.hpp"
+
+namespace attest {
+
+// --- what a run means ---------------------------------------------------------------------------
+
+/// 0: nothing violated and enough was proven. 1: the subject is wrong. 2: the testbed could not
+/// tell. `reason` is one sentence for the last line of a run.
+struct Conclusion {
+  int exit_code = 2;
+  std::string reason;
+};
+Conclusion conclusion_of(const Run& run);
+int exit_code_of(const Run& run);
+
+/// The exact command that shows the finding again, quoted for a shell. Run::subject is what
+/// --subject was given (a path or a name); when it is empty the option is left out.
+std::string replay_line(const Run& run, const Finding& finding);
+std::string replay_line(std::string_view subject, std::string_view property, const Case& test_case);
+
+// --- a run as text ------------------------------------------------------------------------------
+
+/// run.json: the whole Run; schema 1 is documented in README.md. read(write(x)) == x.
+std::string run_json_of(const Run& run);
+Run run_of_json(std::string_view text, std::string_view file_name);
+void write_run_json(const std::filesystem::path& path, const Run& run);
+Run read_run_json(const std::filesystem::path& path);
+
+/// junit.xml: one testcase per property.
+std::string junit_of(const Run& run);
+void write_junit(const std::filesystem::path& path, const Run& run);
+
+/// summary.md: for a pull request's page.
+std::string summary_of(const Run& run);
+void write_summary(const std::filesystem::path& path, const Run& run);
+
+/// All three, under their usual names, into `folder` (made when it is not there). A reader never
+/// sees half a file: each is written beside and then renamed.
+void write_reports(const std::filesystem::path& folder, const Run& run);
+/// Throws Error now rather than at the end of a long run when `folder` cannot be written.
+void require_writable_folder(const std::filesystem::path& folder);
+
+struct TableStyle {
+  int columns = 100;  // at least 60
+  bool colour = false;
+};
+/// The terminal's width, and colour unless NO_COLOR is set; 100 plain columns for a file or pipe.
+TableStyle style_of(std::FILE* out);
+std::string table_of(const Run& run, const TableStyle& style);
+void print_table(std::FILE* out, const Run& run, const TableStyle& style);
+
+/// A bar that redraws itself on a terminal; elsewhere one plain line at most every ten seconds.
+class Progress {
+ public:
+  explicit Progress(std::FILE* out);
+  ~Progress();  // clears the bar
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  void update(const Run& so_far, double share_done);
+  /// A line above the bar, whole, flushed.
+  void line(std::string_view text);
+  void finish();
+
+ private:
+  void clear();
+  std::FILE* out_;
+  bool terminal_;
+  bool drawn_ = false;
+  double last_seconds_ = -1;
+};
+
+// --- tensors of anybody's -----------------------------------------------------------------------
+
+/// What a safetensors file holds. `problem` follows from the file's metadata (key "problem", a case
+/// line without fill and seed), from the shapes, and from which tensors are there.
+struct TensorsFile {
+  Problem problem;
+  Values values;
+  std::vector<std::string> names;             // present, in the file's order
+  std::optional<std::vector<double>> o, lse;  // somebody's answer, (batch, head, row, column)
+};
+/// `problem_line` (may be empty) holds words of a case line and overrides the metadata. Extents
+/// need not be said: they follow from the shapes; said, they must agree.
+TensorsFile read_tensors_file(const std::filesystem::path& path, std::string_view problem_line);
+void write_tensors_file(const std::filesystem::path& path, const Problem& problem,
+                        const Values& values);
+/// O and LSE as F64 (with their tails o_tail, lse_tail), and the certified digits in the metadata.
+void write_truth_file(const std::filesystem::path& path, const Problem& problem, const Truth& truth,
+                      int digits);
+
+// --- a finding kept as a folder -----------------------------------------------------------------
+
+/// `values` are those of finding.shrunk. Writes case.txt, tensors.safetensors and verdict.json into
+/// a folder below `folder` whose name follows from property and case, and returns its path. The
+/// folder appears whole or not at all.
+std::filesystem::path write_finding(const std::filesystem::path& folder, const Finding& finding,
+                                    const Values& values, std::string_view subject,
+                                    std::string_view replay);
+struct StoredFinding {
+  std::string property, subject, replay;
+  Case test_case;  // the shrunk one
+  Values values;   // from tensors.safetensors: what was run, even if fills change
+  Verdict verdict;
+};
+StoredFinding read_finding(const std::filesystem::path& folder);
+
+}  // namespace attest
