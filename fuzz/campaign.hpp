@@ -7,20 +7,25 @@
 #include <string>
 #include <vector>
 
+#include "fuzz/check.hpp"
 #include "fuzz/run.hpp"
 #include "properties/property.hpp"
 
 namespace attest {
 
+/// Without a budget a campaign goes on until it is stopped.
 struct CampaignOptions {
   std::uint64_t seed = 1;
-  std::optional<double> budget_seconds;
-  std::optional<std::uint64_t> budget_cases;
+  std::uint64_t first_index = 0;              // of drawn cases: Run::next_index of an earlier one
+  std::optional<double> budget_seconds;       // no case is begun after these
+  std::optional<std::uint64_t> budget_cases;  // drawn cases; what `first` holds comes on top
   unsigned threads = 2;
-  std::vector<std::string> properties;      // empty: all of the catalogue
-  double shrink_seconds = 5;                // per finding
-  std::uint64_t shrink_steps = 400;         // per finding
-  std::uint64_t findings_per_property = 1;  // after these a property is no longer drawn
+  std::vector<std::string> properties;  // empty: all of the catalogue
+  std::vector<Check> first;             // run before anything is drawn: the regression corpus
+  double shrink_seconds = 5;            // per finding
+  std::uint64_t shrink_steps = 400;     // per finding
+  /// As many of one kind (violated, or faulted in one way) end the drawing of a property.
+  std::uint64_t findings_per_property = 1;
 };
 
 /// Called from one thread at a time. All optional.
@@ -31,12 +36,12 @@ struct CampaignEvents {
   std::function<void(const Run& so_far, double share_done)> progress;
 };
 
-/// `make_subject` is called once per thread. Stops early, with what it has, when `stop` is set.
+/// `make_subject` is called once per thread, before anything runs; what it throws is passed on.
+/// Stops early, with what it has, when `stop` is set. With a budget of cases nothing in the Run but
+/// its seconds depends on the number of threads. When a check throws, the others finish what they
+/// began, findings are kept, and Run::error says what happened.
 Run run_campaign(const std::function<Subject()>& make_subject, const CampaignOptions& options,
                  const CampaignEvents& events, const std::atomic<bool>& stop);
-
-/// One check, nothing random: what replay does.
-Verdict check_case(const Subject& subject, const Property& property, const Case& test_case);
 
 /// The smallest case found, walking towards the default Problem, on which `property` still fails
 /// with the same outcome. Bounded by options.shrink_seconds and shrink_steps.

@@ -36,7 +36,9 @@ struct Run {
   std::string version, subject, numerics, device;
   std::uint64_t seed = 0;
   double seconds = 0;
-  bool interrupted = false;
+  bool interrupted = false;      // stopped by a signal
+  std::string error;             // why the testbed itself could not go on; empty: it did
+  std::uint64_t next_index = 0;  // of drawn cases: where a later campaign goes on
   PrecisionPath precision;
   std::vector<PropertyTally> tallies;       // in catalogue order
   std::map<std::string, PowerTally> power;  // by wrong answer

@@ -1,0 +1,48 @@
+// Check: a property and a Case, which is all that a journal line, a corpus line or a replay says;
+// and what comes of running one. Nothing here is random, and nothing here knows of campaigns.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "properties/property.hpp"
+
+namespace attest {
+
+struct Check {
+  std::string property;  // empty in a line that names none
+  Case test_case;
+  bool operator==(const Check&) const = default;
+};
+
+/// "causality q=1x1x2x1 ...": the property's name, then the case line.
+std::string print(const Check& check);
+/// The first word is a property when it holds no '='. Throws Error as parse_case does, and for an
+/// unknown property (suggesting the nearest).
+Check parse_check(std::string_view line);
+
+/// Throws Error for an unknown name, suggesting the nearest.
+const Property& property_named(std::string_view name);
+
+/// A verdict, and what the subject was seen to do while it came about.
+struct Observation {
+  Verdict verdict;
+  std::string fault_kind;        // of the first faulted reply; empty: none
+  std::uint64_t replies = 0;     // calls of the subject
+  std::uint64_t o_digest = 0;    // of the bits of every O, in order
+  std::uint64_t lse_digest = 0;  // of the bits of every LSE, in order
+};
+/// "violated", "faulted: memcheck": two findings of one property and one kind are one.
+std::string kind_of(const Observation& seen);
+
+Observation observe(const Subject& subject, const Property& property, const Problem& problem,
+                    const Values& values);
+Observation observe(const Subject& subject, const Property& property, const Case& test_case);
+
+/// One check, nothing random: what replay does.
+Verdict check_case(const Subject& subject, const Property& property, const Case& test_case);
+
+/// Of the format, the extent and every stored bit (FNV-1a, 64 bits), continuing from `digest`.
+std::uint64_t digest_of(const Tensor& tensor, std::uint64_t digest = 0xcbf29ce484222325ULL);
+
+}  // namespace attest
