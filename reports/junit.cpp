@@ -1,0 +1,146 @@
+// junit.xml: one testcase per property, for the test pages of continuous-integration servers.
+// Faulted findings are errors, violated ones failures, declined properties are skipped; a run that
+// could not tell carries one failing testcase of its own, so that a page cannot show it as green.
+#include <fmt/format.h>
+
+#include <string>
+
+#include "reference/text.hpp"
+#include "reports/formats.hpp"
+#include "reports/rendering.hpp"
+#include "reports/safetensors.hpp"
+
+namespace attest {
+namespace {
+
+/// Length of the well-formed UTF-8 sequence at the front, or 0. No overlong forms, no surrogates.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const auto follows = [&](std::size_t i) { return i < text.size() && (byte(i) & 0xC0U) == 0x80U; };
+  const unsigned char first = byte(0);
+  if (first < 0x80U) return 1;
+  if (first >= 0xC2U && first < 0xE0U) return follows(1) ? 2 : 0;
+  if (first >= 0xE0U && first < 0xF0U && follows(1) && follows(2)) {
+    const bool overlong = first == 0xE0U && byte(1) < 0xA0U;
+    const bool surrogate = first == 0xEDU && byte(1) >= 0xA0U;
+    const bool not_a_character = first == 0xEFU && byte(1) == 0xBFU && byte(2) >= 0xBEU;
+    return overlong || surrogate || not_a_character ? 0 : 3;
+  }
+  if (first >= 0xF0U && first < 0xF5U && follows(1) && follows(2) && follows(3)) {
+    const bool overlong = first == 0xF0U && byte(1) < 0x90U;
+    const bool beyond = first == 0xF4U && byte(1) >= 0x90U;
+    return overlong || beyond ? 0 : 4;
+  }
+  return 0;
+}
+
+// A kernel's message may hold anything; XML 1.0 has no way to spell most control characters, not
+// even escaped, so they become U+FFFD. Line breaks are escaped: attributes would lose them.
+std::string escaped(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const char c = text[0];
+    if (length == 0 ||
+        (static_cast<unsigned char>(c) < 0x20U && c != '\t' && c != '\n' && c != '\r') ||
+        c == 0x7F) {
+      out += "\xEF\xBF\xBD";
+    } else if (c == '&') {
+      out += "&amp;";
+    } else if (c == '<') {
+      out += "&lt;";
+    } else if (c == '>') {
+      out += "&gt;";
+    } else if (c == '"') {
+      out += "&quot;";
+    } else if (c == '\t' || c == '\n' || c == '\r') {
+      out += fmt::format("&#{};", static_cast<int>(c));
+    } else {
+      out += text.substr(0, length);
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return out;
+}
+
+std::string failure_of(const Run& run, const Finding& finding) {
+  const char* tag = finding.verdict.outcome == Outcome::faulted ? "error" : "failure";
+  const Verdict& verdict = finding.verdict;
+  const std::string body =
+      fmt::format("{}\nerror {}, bound {}, margin {} at {}\ncase: {}\nfound as: {}\nreplay: {}",
+                  verdict.why, short_number(verdict.error), short_number(verdict.bound),
+                  short_number(verdict.margin), place_of(verdict.where), print(finding.shrunk),
+                  print(finding.found), replay_line(run, finding));
+  return fmt::format("      <{} type=\"{}\" message=\"{}\">{}</{}>\n", tag,
+                     word_of(verdict.outcome), escaped(verdict.why), escaped(body), tag);
+}
+
+std::string testcase_of(const Run& run, const PropertyTally& tally) {
+  std::string inside;
+  for (const Finding* finding : findings_of(run, tally.property)) {
+    inside += failure_of(run, *finding);
+  }
+  switch (standing_of(tally)) {
+    case Standing::failed:
+      if (inside.empty()) inside = "      <failure message=\"failed; no case was kept\"/>\n";
+      break;
+    case Standing::declined:
+      inside += "      <skipped message=\"the subject declined every case\"/>\n";
+      break;
+    case Standing::unproven:
+      inside += "      <failure type=\"unproven\" message=\"no case compared a number\"/>\n";
+      break;
+    case Standing::held:
+      break;
+  }
+  inside += fmt::format(
+      "      <system-out>{}</system-out>\n",
+      escaped(fmt::format("{} {} cases: {} held, {} declined, {} vacuous; largest margin {}",
+                          tally.statement, tally.cases, tally.held, tally.declined, tally.vacuous,
+                          short_number(tally.margin_max))));
+  return fmt::format("    <testcase classname=\"attest.{}\" name=\"{}\">\n{}    </testcase>\n",
+                     escaped(run.subject.empty() ? "subject" : run.subject),
+                     escaped(tally.property), inside);
+}
+
+std::size_t occurrences(std::string_view text, std::string_view word) {
+  std::size_t count = 0;
+  for (auto at = text.find(word); at != text.npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
+}  // namespace
+
+std::string junit_of(const Run& run) {
+  std::string cases;
+  for (const PropertyTally& tally : run.tallies) cases += testcase_of(run, tally);
+  const Conclusion conclusion = conclusion_of(run);
+  const bool could_not_tell = conclusion.exit_code == 2;
+  cases += fmt::format(
+      "    <testcase classname=\"attest\" name=\"enough_was_proven\">\n{}    "
+      "</testcase>\n",
+      could_not_tell ? fmt::format("      <failure type=\"could_not_tell\" "
+                                   "message=\"{}\"/>\n",
+                                   escaped(conclusion.reason))
+                     : std::string());
+  const std::string counts =
+      fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"",
+                  run.tallies.size() + 1, occurrences(cases, "<failure "),
+                  occurrences(cases, "<error "), occurrences(cases, "<skipped "));
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {}>\n"
+      "  <testsuite name=\"attest\" {} time=\"{:.3f}\">\n    <properties>\n"
+      "      <property name=\"version\" value=\"{}\"/>\n"
+      "      <property name=\"seed\" value=\"{}\"/>\n"
+      "      <property name=\"numerics\" value=\"{}\"/>\n"
+      "      <property name=\"device\" value=\"{}\"/>\n    </properties>\n{}"
+      "  </testsuite>\n</testsuites>\n",
+      counts, counts, run.seconds, escaped(run.version), run.seed, escaped(run.numerics),
+      escaped(run.device), cases);
+}
+
+void write_junit(const std::filesystem::path& path, const Run& run) {
+  write_whole(path, junit_of(run));
+}
+
+}  // namespace attest

@@ -1,0 +1,111 @@
+// The words and numbers that every rendering of a run shares: see the header.
+#include "reports/rendering.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "fuzz/check.hpp"
+#include "reference/text.hpp"
+#include "reports/formats.hpp"
+
+namespace attest {
+namespace {
+
+constexpr std::string_view kOutcomes[] = {"holds", "violated", "vacuous", "declined", "faulted"};
+
+}  // namespace
+
+std::string_view word_of(Outcome outcome) {
+  return kOutcomes[static_cast<std::size_t>(outcome)];
+}
+
+Outcome outcome_named(std::string_view word, const std::string& where) {
+  const auto* found = std::find(std::begin(kOutcomes), std::end(kOutcomes), word);
+  if (found == std::end(kOutcomes)) {
+    throw Error(fmt::format("{}: \"{}\" is no outcome; known are {}", where, word,
+                            fmt::join(kOutcomes, ", ")));
+  }
+  return static_cast<Outcome>(found - std::begin(kOutcomes));
+}
+
+Standing standing_of(const PropertyTally& tally) {
+  if (tally.violated > 0 || tally.faulted > 0) return Standing::failed;
+  if (tally.cases > 0 && tally.declined == tally.cases) return Standing::declined;
+  if (tally.held == 0 || tally.compared == 0) return Standing::unproven;
+  return Standing::held;
+}
+
+std::string_view word_of(Standing standing) {
+  switch (standing) {
+    case Standing::held:
+      return "holds";
+    case Standing::failed:
+      return "FAILED";
+    case Standing::declined:
+      return "declined";
+    case Standing::unproven:
+      return "unproven";
+  }
+  return "";
+}
+
+std::string short_number(double number) {
+  return fmt::format("{:.3g}", number);
+}
+
+std::string place_of(const std::array<Index, 4>& where) {
+  return fmt::format("batch {}, head {}, row {}, column {}", where[0], where[1], where[2],
+                     where[3]);
+}
+
+PowerSplit split_power(const Run& run) {
+  PowerSplit split;
+  for (const auto& [name, tally] : run.power) {
+    if (tally.cases > 0) (tally.refused > 0 ? split.told : split.blind).push_back(name);
+  }
+  return split;
+}
+
+std::string shell_quoted(std::string_view word) {
+  const auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("_-./=:,+%@").find(c) != std::string_view::npos;
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return std::string(word);
+  std::string quoted = "'";
+  for (const char c : word) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "'";
+}
+
+std::vector<const Finding*> findings_of(const Run& run, std::string_view property) {
+  std::vector<const Finding*> found;
+  for (const Finding& finding : run.findings) {
+    if (finding.property == property) found.push_back(&finding);
+  }
+  return found;
+}
+
+std::string joined(const std::vector<std::string>& pieces, std::string_view separator) {
+  return fmt::format("{}", fmt::join(pieces, separator));
+}
+
+std::string replay_line(std::string_view subject, std::string_view property,
+                        const Case& test_case) {
+  const std::string check = print(Check{std::string(property), test_case});
+  return fmt::format("./attest replay {}{}", shell_quoted(check),
+                     subject.empty() ? "" : " --subject " + shell_quoted(subject));
+}
+
+std::string replay_line(const Run& run, const Finding& finding) {
+  return replay_line(run.subject, finding.property, finding.shrunk);
+}
+
+}  // namespace attest

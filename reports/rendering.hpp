@@ -1,0 +1,47 @@
+// What the table, the summary and the other texts share, so that they cannot disagree: words for
+// outcomes, short numbers, the standing of a property, what a run could tell and was blind to.
+#pragma once
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fuzz/run.hpp"
+
+namespace attest {
+
+std::string_view word_of(Outcome outcome);
+/// Throws Error for a word that is none, naming `where`.
+Outcome outcome_named(std::string_view word, const std::string& where);
+
+/// What a run says of one property.
+enum class Standing : std::uint8_t {
+  held,      // numbers were compared, and nothing was wrong
+  failed,    // violated, or the subject faulted
+  declined,  // the subject accepted none of its cases: it does not offer this
+  unproven,  // it was never drawn, or no case compared a number
+};
+Standing standing_of(const PropertyTally& tally);
+std::string_view word_of(Standing standing);
+
+/// Three significant digits, "0" and "inf" as they are: 0.731, 4.1e-05.
+std::string short_number(double number);
+/// "b1 h0 row 3 column 7"
+std::string place_of(const std::array<Index, 4>& where);
+
+/// Wrong answers in alphabetical order. `told`: at least one case would have refused it.
+struct PowerSplit {
+  std::vector<std::string> told, blind;
+};
+PowerSplit split_power(const Run& run);
+
+/// Single-quoted for a POSIX shell when it needs to be.
+std::string shell_quoted(std::string_view word);
+
+/// The findings of one property, in the run's order.
+std::vector<const Finding*> findings_of(const Run& run, std::string_view property);
+
+/// The pieces joined by `separator`.
+std::string joined(const std::vector<std::string>& pieces, std::string_view separator);
+
+}  // namespace attest

@@ -1,0 +1,187 @@
+// run.json, schema 1: a Run as JSON and back. The schema is documented in README.md.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "reference/text.hpp"
+#include "reports/formats.hpp"
+#include "reports/rendering.hpp"
+#include "reports/safetensors.hpp"
+#include "reports/strict_json.hpp"
+#include "reports/verdict_json.hpp"
+
+namespace attest {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint64_t kSchema = 1;
+
+// The default Case stands for "none was met" and is written as null.
+Json json_of(const Case& test_case) {
+  return test_case == Case{} ? Json() : Json(print(test_case));
+}
+
+Case read_case(const Fields& fields, std::string_view name) {
+  if (fields.at(name).is_null()) return {};
+  try {
+    return parse_case(fields.text(name));
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", fields.place(name), error.what()));
+  }
+}
+
+Json json_of(const PrecisionPath& path) {
+  return {{"p_format", name_of(path.p_format)},
+          {"exp_error", number_of(path.exp_error)},
+          {"log_error", number_of(path.log_error)},
+          {"tanh_error", number_of(path.tanh_error)},
+          {"division_error", number_of(path.division_error)},
+          {"key_block", path.key_block}};
+}
+
+Format read_format(const Fields& fields, std::string_view name) {
+  const std::string word = fields.text(name);
+  for (const Format format : {Format::f32, Format::f16, Format::bf16, Format::e4m3, Format::e5m2}) {
+    if (name_of(format) == word) return format;
+  }
+  fields.refuse(name, fmt::format("\"{}\" is no number format", word));
+}
+
+PrecisionPath read_precision(const Fields& fields) {
+  return {.p_format = read_format(fields, "p_format"),
+          .exp_error = fields.number("exp_error"),
+          .log_error = fields.number("log_error"),
+          .tanh_error = fields.number("tanh_error"),
+          .division_error = fields.number("division_error"),
+          .key_block = fields.integer("key_block")};
+}
+
+Json json_of(const PropertyTally& tally) {
+  return {{"property", tally.property},
+          {"statement", tally.statement},
+          {"standing", word_of(standing_of(tally))},
+          {"cases", tally.cases},
+          {"held", tally.held},
+          {"violated", tally.violated},
+          {"vacuous", tally.vacuous},
+          {"declined", tally.declined},
+          {"faulted", tally.faulted},
+          {"compared", tally.compared},
+          {"margin_max", number_of(tally.margin_max)},
+          {"margin_case", json_of(tally.margin_case)},
+          {"margin_where", tally.margin_where}};
+}
+
+PropertyTally read_tally(const Fields& fields) {
+  return {.property = fields.text("property"),
+          .statement = fields.text("statement"),
+          .cases = fields.count("cases"),
+          .held = fields.count("held"),
+          .violated = fields.count("violated"),
+          .vacuous = fields.count("vacuous"),
+          .declined = fields.count("declined"),
+          .faulted = fields.count("faulted"),
+          .compared = fields.count("compared"),
+          .margin_max = fields.number("margin_max"),
+          .margin_case = read_case(fields, "margin_case"),
+          .margin_where = read_where(fields, "margin_where")};
+}
+
+Json json_of(const Run& run, const Finding& finding) {
+  return {{"property", finding.property},        {"found", json_of(finding.found)},
+          {"shrunk", json_of(finding.shrunk)},   {"shrink_steps", finding.shrink_steps},
+          {"replay", replay_line(run, finding)}, {"verdict", json_of(finding.verdict)}};
+}
+
+Finding read_finding_entry(const Fields& fields) {
+  return {.property = fields.text("property"),
+          .found = read_case(fields, "found"),
+          .shrunk = read_case(fields, "shrunk"),
+          .verdict = read_verdict(fields.object("verdict")),
+          .shrink_steps = fields.count("shrink_steps")};
+}
+
+Json json_of(const Run& run) {
+  const Conclusion conclusion = conclusion_of(run);
+  Json json = {{"schema", kSchema},
+               {"version", run.version},
+               {"subject", run.subject},
+               {"numerics", run.numerics},
+               {"device", run.device},
+               {"seed", run.seed},
+               {"seconds", number_of(run.seconds)},
+               {"interrupted", run.interrupted},
+               {"error", run.error},
+               {"next_index", run.next_index},
+               {"precision", json_of(run.precision)},
+               {"conclusion", {{"exit_code", conclusion.exit_code}, {"reason", conclusion.reason}}},
+               {"properties", Json::array()},
+               {"power", Json::object()},
+               {"features", run.features},
+               {"findings", Json::array()}};
+  for (const PropertyTally& tally : run.tallies) json["properties"].push_back(json_of(tally));
+  for (const auto& [name, tally] : run.power) {
+    json["power"][name] = {{"cases", tally.cases}, {"refused", tally.refused}};
+  }
+  for (const Finding& finding : run.findings) json["findings"].push_back(json_of(run, finding));
+  return json;
+}
+
+}  // namespace
+
+std::string run_json_of(const Run& run) {
+  return text_of(json_of(run));
+}
+
+Run run_of_json(std::string_view text, std::string_view file_name) {
+  const Json json = parse_strictly(text, file_name);
+  const Fields fields(json, std::string(file_name));
+  if (const auto schema = fields.count("schema"); schema != kSchema) {
+    fields.refuse("schema", fmt::format("is {}; this program reads schema {}", schema, kSchema));
+  }
+  Run run;
+  run.version = fields.text("version");
+  run.subject = fields.text("subject");
+  run.numerics = fields.text("numerics");
+  run.device = fields.text("device");
+  run.seed = fields.count("seed");
+  run.seconds = fields.number("seconds");
+  run.interrupted = fields.flag("interrupted");
+  run.error = fields.text("error");
+  run.next_index = fields.count("next_index");
+  run.precision = read_precision(fields.object("precision"));
+  std::size_t number = 0;
+  for (const Json& entry : fields.list("properties")) {
+    run.tallies.push_back(
+        read_tally(Fields(entry, fmt::format("{}[{}]", fields.place("properties"), number++))));
+  }
+  const Fields power = fields.object("power");
+  for (const auto& [name, entry] : power.raw().items()) {
+    const Fields tally(entry, power.place(name));
+    run.power[name] = {.refused = tally.count("refused"), .cases = tally.count("cases")};
+  }
+  const Fields features = fields.object("features");
+  for (const auto& entry : features.raw().items()) {
+    run.features[entry.key()] = features.count(entry.key());
+  }
+  number = 0;
+  for (const Json& entry : fields.list("findings")) {
+    run.findings.push_back(read_finding_entry(
+        Fields(entry, fmt::format("{}[{}]", fields.place("findings"), number++))));
+  }
+  return run;
+}
+
+void write_run_json(const std::filesystem::path& path, const Run& run) {
+  write_whole(path, run_json_of(run));
+}
+
+Run read_run_json(const std::filesystem::path& path) {
+  const MappedFile file(path);
+  return run_of_json({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()},
+                     path.string());
+}
+
+}  // namespace attest

@@ -1,0 +1,111 @@
+// summary.md: a run for people, in the Markdown of pull-request pages.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "reference/text.hpp"
+#include "reports/formats.hpp"
+#include "reports/rendering.hpp"
+#include "reports/safetensors.hpp"
+
+namespace attest {
+namespace {
+
+/// For a table cell or running text: what Markdown or HTML would interpret is escaped.
+std::string plain(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\n' || c == '\r') {
+      out += ' ';
+    } else {
+      if (std::string_view("\\`*_|<>[]#").find(c) != std::string_view::npos) out += '\\';
+      out += c;
+    }
+  }
+  return out;
+}
+
+/// As code, with a fence longer than any run of backticks inside it.
+std::string code(std::string_view text) {
+  std::size_t longest = 0, current = 0;
+  for (const char c : text) {
+    current = c == '`' ? current + 1 : 0;
+    longest = std::max(longest, current);
+  }
+  const std::string fence(std::max<std::size_t>(3, longest + 1), '`');
+  return fmt::format("{}\n{}\n{}\n", fence, text, fence);
+}
+
+std::string headline(const Run& run) {
+  constexpr std::string_view kWords[] = {"holds", "VIOLATED", "could not tell"};
+  const Conclusion conclusion = conclusion_of(run);
+  return fmt::format(
+      "# attest: {}\n\nExit code {}: {}.\n\n"
+      "Subject {}, numerics {}, device {}, seed {}, version {}, {} cases in {:.1f} s.\n",
+      kWords[conclusion.exit_code], conclusion.exit_code, plain(conclusion.reason),
+      plain(run.subject), plain(run.numerics), plain(run.device), run.seed, plain(run.version),
+      run.cases(), run.seconds);
+}
+
+std::string properties(const Run& run) {
+  std::string out =
+      "\n## Properties\n\n"
+      "| property | standing | cases | held | declined | vacuous | largest margin | where |\n"
+      "| --- | --- | --: | --: | --: | --: | --: | --- |\n";
+  for (const PropertyTally& tally : run.tallies) {
+    const bool met = tally.held > 0 && !(tally.margin_case == Case{});
+    out += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", plain(tally.property),
+                       word_of(standing_of(tally)), tally.cases, tally.held, tally.declined,
+                       tally.vacuous, tally.held > 0 ? short_number(tally.margin_max) : "",
+                       met ? plain(print(tally.margin_case)) : "");
+  }
+  return out + "\nA margin is error / bound; 1 is the most that is allowed.\n";
+}
+
+std::string findings(const Run& run) {
+  std::string out;
+  for (const Finding& finding : run.findings) {
+    const Verdict& verdict = finding.verdict;
+    out += fmt::format("\n### {}: {}\n\n{}\n\nError {}, bound {}, margin {}, at {}.\n\n",
+                       plain(finding.property), word_of(verdict.outcome), plain(verdict.why),
+                       short_number(verdict.error), short_number(verdict.bound),
+                       short_number(verdict.margin), place_of(verdict.where));
+    out += code(fmt::format("{}\n{}", print(finding.shrunk), replay_line(run, finding)));
+  }
+  return out.empty() ? out : "\n## Findings\n" + out;
+}
+
+std::string power(const Run& run) {
+  if (run.power.empty()) return {};
+  std::string out =
+      "\n## What this run could tell\n\n"
+      "A wrong answer is told when at least one case's bound would have refused it.\n\n"
+      "| wrong answer | tried in | told in |\n| --- | --: | --: |\n";
+  for (const auto& [name, tally] : run.power) {
+    out += fmt::format("| {} | {} | {}{} |\n", plain(name), tally.cases, tally.refused,
+                       tally.cases > 0 && tally.refused == 0 ? " **blind**" : "");
+  }
+  return out;
+}
+
+std::string features(const Run& run) {
+  if (run.features.empty()) return {};
+  std::string out = "\n## What the cases had\n\n";
+  for (const auto& [name, count] : run.features) {
+    out += fmt::format("- {}: {}\n", plain(name), count);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string summary_of(const Run& run) {
+  return headline(run) + findings(run) + properties(run) + power(run) + features(run);
+}
+
+void write_summary(const std::filesystem::path& path, const Run& run) {
+  write_whole(path, summary_of(run));
+}
+
+}  // namespace attest
