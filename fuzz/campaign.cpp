@@ -1,0 +1,279 @@
+// Threads take numbered cases and hand in what they saw; results are counted strictly in the order
+// of the numbers, so that a Run does not depend on who was quicker. How a verdict is counted is
+// tally.hpp's business, how a finding becomes small is shrink.hpp's.
+#include "fuzz/campaign.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "fuzz/shrink.hpp"
+#include "fuzz/tally.hpp"
+#include "properties/domains/domain.hpp"
+#include "reference/text.hpp"
+
+namespace attest {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kProgressEvery = std::chrono::milliseconds(100);
+
+/// A number, what it stands for, and what was seen.
+struct Ticket {
+  std::uint64_t number = 0;
+  std::size_t property = 0;  // index into the campaign's properties
+  bool drawn = false;        // false: from options.first
+  std::uint64_t draw_index = 0;
+  Case test_case;
+  Observation seen;
+  enum class State : std::uint8_t { ran, passed_over, lost } state = State::passed_over;
+};
+
+class Campaign {
+ public:
+  Campaign(const CampaignOptions& options, const CampaignEvents& events,
+           const std::atomic<bool>& stop)
+      : options_(options), events_(events), stop_(stop) {
+    for (const std::string& name : options.properties) property_named(name);
+    for (const Property& property : catalogue()) {
+      if (options.properties.empty() ||
+          std::ranges::find(options.properties, property.name) != options.properties.end()) {
+        properties_.push_back(&property);
+      }
+    }
+    for (const Check& check : options.first) {
+      const auto at = std::ranges::find(properties_, &property_named(check.property));
+      if (at == properties_.end()) continue;
+      Ticket& ticket = first_.emplace_back();
+      ticket.number = first_.size() - 1;
+      ticket.property = static_cast<std::size_t>(at - properties_.begin());
+      ticket.test_case = check.test_case;
+    }
+    closed_.resize(properties_.size());
+    open_tallies(run_, properties_);
+  }
+
+  Run run(const std::vector<Subject>& subjects) {
+    {
+      std::vector<std::jthread> threads;
+      for (const Subject& subject : subjects) threads.emplace_back([&] { work(subject); });
+    }
+    run_.version = ATTEST_VERSION;
+    run_.subject = subjects.front().description.name;
+    run_.numerics = subjects.front().description.numerics;
+    run_.precision = subjects.front().description.precision;
+    run_.seed = options_.seed;
+    run_.seconds = elapsed();
+    run_.interrupted = stop_;
+    run_.error = error_;
+    const std::uint64_t numbers = std::min(counted_, lost_);
+    run_.next_index =
+        options_.first_index + numbers - std::min<std::uint64_t>(numbers, first_.size());
+    return std::move(run_);
+  }
+
+ private:
+  double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+  bool ended() const {
+    return stop_ || !error_.empty() ||
+           (options_.budget_seconds && elapsed() >= *options_.budget_seconds) ||
+           std::ranges::find(closed_, false) == closed_.end();
+  }
+
+  void work(const Subject& subject) {
+    Ticket ticket;
+    while (take(ticket)) {
+      try {
+        check(subject, ticket);
+      } catch (const std::exception& error) {
+        ticket.state = Ticket::State::lost;
+        fail(error.what(), ticket);
+      }
+      hand_in(std::exchange(ticket, {}), subject);
+    }
+  }
+
+  void fail(std::string_view what, const Ticket& ticket) {
+    const std::lock_guard lock(mutex_);
+    if (!error_.empty()) return;
+    const Check check{std::string(properties_[ticket.property]->name), ticket.test_case};
+    error_ = fmt::format("{} (while checking '{}')", what, print(check));
+  }
+
+  /// The next number whose property is still open. Waits while the rest of the budget is in the
+  /// hands of others, because some of theirs may not count.
+  bool take(Ticket& ticket) {
+    std::unique_lock lock(mutex_);
+    while (!ended()) {
+      if (next_ < first_.size()) {
+        ticket = first_[next_++];
+        return true;
+      }
+      if (options_.budget_cases && drawn_counted_ + in_hand_ >= *options_.budget_cases) {
+        if (in_hand_ == 0) return false;
+        changed_.wait_for(lock, kProgressEvery);
+        continue;
+      }
+      const std::uint64_t index = options_.first_index + (next_ - first_.size());
+      ticket.number = next_++;
+      ticket.drawn = true;
+      ticket.property = static_cast<std::size_t>(index % properties_.size());
+      ticket.draw_index = index / properties_.size();
+      if (!closed_[ticket.property]) {
+        ++in_hand_;
+        return true;
+      }
+      waiting_.emplace(ticket.number, ticket);
+    }
+    return false;
+  }
+
+  void check(const Subject& subject, Ticket& ticket) {
+    const Property& property = *properties_[ticket.property];
+    if (ticket.drawn) ticket.test_case = draw_case(property.name, options_.seed, ticket.draw_index);
+    announce(property, ticket.test_case);
+    ticket.seen = observe(subject, property, ticket.test_case);
+    // A worker that dies of the signal that stops us has not shown anything.
+    const bool struck = stop_ && ticket.seen.verdict.outcome == Outcome::faulted;
+    ticket.state = struck ? Ticket::State::lost : Ticket::State::ran;
+  }
+
+  void announce(const Property& property, const Case& test_case) {
+    if (!events_.about_to_run) return;
+    const std::lock_guard lock(events_mutex_);
+    events_.about_to_run(std::string(property.name), test_case);
+  }
+
+  /// Whoever hands in the lowest missing number counts it and all that wait behind it; the others
+  /// go on running cases meanwhile.
+  void hand_in(Ticket handed, const Subject& subject) {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t number = handed.number;
+    waiting_.emplace(number, std::move(handed));
+    if (counting_) return;
+    counting_ = true;
+    for (auto next = waiting_.begin(); next != waiting_.end() && next->first == counted_;
+         next = waiting_.begin()) {
+      const Ticket ticket = std::move(next->second);
+      waiting_.erase(next);
+      const bool counts = ticket.state == Ticket::State::ran && !closed_[ticket.property];
+      lock.unlock();
+      const bool closes = counts && count_ticket(ticket, subject);
+      lock.lock();
+      if (closes) closed_[ticket.property] = true;
+      if (ticket.state == Ticket::State::lost) lost_ = std::min(lost_, ticket.number);
+      if (ticket.drawn && ticket.state != Ticket::State::passed_over) --in_hand_;
+      if (ticket.drawn && counts) ++drawn_counted_;
+      ++counted_;
+      changed_.notify_all();
+    }
+    counting_ = false;
+  }
+
+  /// True when its property is to be closed. Only one thread at a time is here.
+  bool count_ticket(const Ticket& ticket, const Subject& subject) {
+    bool closes = false;
+    count(run_, ticket.property, ticket.test_case, ticket.seen);
+    if (fails(ticket.seen)) {
+      const Property& property = *properties_[ticket.property];
+      keep(shrunk(property, ticket, subject));
+      const auto kind = std::pair(ticket.property, kind_of(ticket.seen));
+      closes = ++kinds_[kind] >= options_.findings_per_property;
+    }
+    const auto now = Clock::now();
+    if (events_.progress && (fails(ticket.seen) || now - progress_ >= kProgressEvery)) {
+      progress_ = now;
+      run_.seconds = elapsed();
+      const std::lock_guard lock(events_mutex_);
+      events_.progress(run_, share_done(ticket.number));
+    }
+    return closes;
+  }
+
+  Finding shrunk(const Property& property, const Ticket& ticket, const Subject& subject) {
+    ShrinkEvents events;
+    events.about_to_run = [&](const Case& test_case) { announce(property, test_case); };
+    events.stop = [this] { return stop_.load(); };
+    try {
+      return shrink_observed(subject, property, ticket.test_case, ticket.seen, options_, events);
+    } catch (const std::exception& error) {
+      fail(error.what(), ticket);
+    }
+    Finding whole;
+    whole.property = property.name;
+    whole.found = whole.shrunk = ticket.test_case;
+    whole.verdict = ticket.seen.verdict;
+    return whole;
+  }
+
+  /// Two cases that shrink to the same one are one finding.
+  void keep(Finding finding) {
+    const auto same = [&finding](const Finding& other) {
+      return other.property == finding.property && other.shrunk == finding.shrunk &&
+             other.verdict.outcome == finding.verdict.outcome;
+    };
+    if (std::ranges::any_of(run_.findings, same)) return;
+    run_.findings.push_back(std::move(finding));
+    if (!events_.found) return;
+    const std::lock_guard lock(events_mutex_);
+    events_.found(run_.findings.back());
+  }
+
+  double share_done(std::uint64_t number) const {
+    double share = 0;
+    if (options_.budget_seconds) share = elapsed() / *options_.budget_seconds;
+    if (options_.budget_cases) {
+      const double all = static_cast<double>(first_.size() + *options_.budget_cases);
+      share = std::max(share, static_cast<double>(number + 1) / all);
+    }
+    return std::min(share, 1.0);
+  }
+
+  const CampaignOptions& options_;
+  const CampaignEvents& events_;
+  const std::atomic<bool>& stop_;
+  const Clock::time_point start_ = Clock::now();
+  std::vector<const Property*> properties_;
+  std::vector<Ticket> first_;
+
+  std::mutex mutex_;  // what follows, up to the next mutex
+  std::condition_variable changed_;
+  std::uint64_t next_ = 0;           // lowest number not handed out
+  std::uint64_t counted_ = 0;        // lowest number not counted
+  std::uint64_t in_hand_ = 0;        // drawn tickets handed out and not yet counted
+  std::uint64_t drawn_counted_ = 0;  // drawn tickets that are part of the run
+  std::uint64_t lost_ =
+      std::numeric_limits<std::uint64_t>::max();  // lowest number nothing is known of
+  std::map<std::uint64_t, Ticket> waiting_;
+  std::vector<bool> closed_;  // by property
+  bool counting_ = false;     // some thread is counting: the run and what follows it are its own
+  std::string error_;
+
+  Run run_;
+  std::map<std::pair<std::size_t, std::string>, std::uint64_t> kinds_;
+  Clock::time_point progress_;
+
+  std::mutex events_mutex_;
+};
+
+}  // namespace
+
+Run run_campaign(const std::function<Subject()>& make_subject, const CampaignOptions& options,
+                 const CampaignEvents& events, const std::atomic<bool>& stop) {
+  Campaign campaign(options, events, stop);
+  std::vector<Subject> subjects;
+  for (unsigned i = 0; i < std::max(options.threads, 1U); ++i) subjects.push_back(make_subject());
+  return campaign.run(subjects);
+}
+
+}  // namespace attest

@@ -1,0 +1,260 @@
+// A campaign against subjects that do as they are told: what it counts, keeps, stops at and
+// survives.
+#include "fuzz/campaign.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "fuzz/fake_world.hpp"
+#include "properties/domains/domain.hpp"
+#include "reference/text.hpp"
+
+namespace attest {
+namespace {
+
+Run run(const FakeBehaviour& behaviour, const CampaignOptions& options,
+        const CampaignEvents& events = {}) {
+  const std::atomic<bool> stop = false;
+  return run_campaign([&] { return fake_subject(behaviour); }, options, events, stop);
+}
+
+CampaignOptions cases(std::uint64_t count, unsigned threads = 2) {
+  CampaignOptions options;
+  options.budget_cases = count;
+  options.threads = threads;
+  return options;
+}
+
+TEST(Campaign, CountsEveryCaseOnce) {
+  const Run healthy = run({}, cases(300));
+  EXPECT_EQ(healthy.cases(), 300U);
+  ASSERT_EQ(healthy.tallies.size(), 3U);
+  for (const PropertyTally& tally : healthy.tallies) {
+    EXPECT_EQ(tally.cases, 100U) << tally.property;
+    EXPECT_EQ(tally.held, 100U);
+    EXPECT_EQ(tally.compared, 100U);
+    EXPECT_GT(tally.margin_max, 0);
+    EXPECT_EQ(tally.margin_max, static_cast<double>(tally.margin_case.seed) / 1024);
+  }
+  EXPECT_TRUE(healthy.findings.empty());
+  EXPECT_EQ(healthy.power.at("zeros").cases, 300U);
+  EXPECT_EQ(healthy.power.at("zeros").refused, healthy.features.at("causal"));
+  EXPECT_FALSE(healthy.interrupted);
+  EXPECT_EQ(healthy.error, "");
+  EXPECT_EQ(healthy.next_index, 300U);
+  EXPECT_EQ(healthy.subject, "fake");
+}
+
+TEST(Campaign, DoesNotDependOnTheNumberOfThreads) {
+  const FakeBehaviour behaviour{
+      [](const Problem& p, const Values&) { return p.causal && p.keys >= 30 && p.batch == 3; },
+      [](const Problem& p) { return std::string(p.depth > 60 ? "memcheck" : ""); },
+      [](const Problem& p) { return p.bias && p.queries % 7 == 0; }};
+  for (const std::uint64_t most : {1U, 3U}) {
+    CampaignOptions options = cases(500, 1);
+    options.findings_per_property = most;
+    options.shrink_seconds = 1000;
+    const std::string alone = fingerprint(run(behaviour, options));
+    for (const unsigned threads : {2U, 5U}) {
+      options.threads = threads;
+      EXPECT_EQ(fingerprint(run(behaviour, options)), alone) << threads << " threads";
+    }
+  }
+}
+
+TEST(Campaign, AnotherSeedDrawsOtherCases) {
+  CampaignOptions other = cases(60);
+  other.seed = 2;
+  EXPECT_NE(fingerprint(run({}, cases(60))), fingerprint(run({}, other)));
+}
+
+TEST(Campaign, AFailingPropertyIsShrunkKeptAndClosedWhileOthersGoOn) {
+  std::vector<Finding> told;
+  CampaignEvents events;
+  events.found = [&](const Finding& finding) { told.push_back(finding); };
+  const std::atomic<bool> stop = false;
+  const Run result = run_campaign(
+      [] {
+        Subject subject =
+            fake_subject({[](const Problem& p, const Values&) { return p.causal; }, {}, {}});
+        return subject;
+      },
+      cases(200), events, stop);
+  ASSERT_EQ(result.findings.size(), 3U);
+  ASSERT_EQ(told.size(), 3U);
+  Case least;
+  least.problem.causal = true;
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    EXPECT_EQ(told[i].shrunk, least);
+    EXPECT_EQ(told[i].verdict.outcome, Outcome::violated);
+    EXPECT_EQ(result.findings[i].property, told[i].property);
+    EXPECT_EQ(result.tallies[i].violated, 1U);
+  }
+  EXPECT_LT(result.cases(), 200U) << "with every property closed there is nothing to draw";
+}
+
+TEST(Campaign, AClosedPropertyLeavesItsShareToTheOthers) {
+  CampaignOptions options = cases(90);
+  options.first = {{"second", {}}};
+  const FakeBehaviour once{[](const Problem& p, const Values&) { return p == Problem{}; }, {}, {}};
+  const Run result = run(once, options);
+  EXPECT_EQ(result.tallies[1].cases, 1U);
+  EXPECT_EQ(result.tallies[0].cases, 45U);
+  EXPECT_EQ(result.tallies[2].cases, 45U);
+  EXPECT_EQ(result.findings.size(), 1U);
+}
+
+TEST(Campaign, TwoCasesThatShrinkToOneAreOneFinding) {
+  CampaignOptions options = cases(200);
+  options.findings_per_property = 4;
+  options.properties = {"third"};
+  const Run result =
+      run({[](const Problem& p, const Values&) { return p.causal; }, {}, {}}, options);
+  EXPECT_EQ(result.findings.size(), 1U);
+  EXPECT_EQ(result.tallies.size(), 1U);
+  EXPECT_EQ(result.tallies[0].violated, 4U);
+}
+
+TEST(Campaign, FaultsAreFindingsAndDeclinesAreNot) {
+  const Run result = run({{},
+                          [](const Problem& p) { return std::string(p.keys > 20 ? "hung" : ""); },
+                          [](const Problem& p) { return p.bias; }},
+                         cases(60));
+  EXPECT_FALSE(result.findings.empty());
+  for (const Finding& finding : result.findings) {
+    EXPECT_EQ(finding.verdict.outcome, Outcome::faulted);
+    EXPECT_EQ(finding.shrunk.problem.keys, 21);
+    EXPECT_FALSE(finding.shrunk.problem.bias);
+  }
+}
+
+TEST(Campaign, TheCorpusRunsFirstAndOnTopOfTheBudget) {
+  std::vector<Check> ran;
+  CampaignEvents events;
+  events.about_to_run = [&](const std::string& property, const Case& test_case) {
+    ran.push_back({property, test_case});
+  };
+  CampaignOptions options = cases(3, 1);
+  Case known;
+  known.problem.keys = 7;
+  options.first = {{"third", known}, {"first", known}};
+  const Run result = run({}, options, events);
+  ASSERT_EQ(ran.size(), 5U);
+  EXPECT_EQ(ran[0], options.first[0]);
+  EXPECT_EQ(ran[1], options.first[1]);
+  EXPECT_EQ(ran[2], (Check{"first", draw_case("first", 1, 0)}));
+  EXPECT_EQ(result.next_index, 3U);
+  options.first_index = 3;
+  ran.clear();
+  EXPECT_EQ(run({}, options, events).next_index, 6U);
+  EXPECT_EQ(ran[2], (Check{"first", draw_case("first", 1, 1)}));
+}
+
+TEST(Campaign, StopsWhenAskedAndSaysSo) {
+  std::atomic<bool> stop = false;
+  CampaignEvents events;
+  std::uint64_t begun = 0;
+  events.about_to_run = [&](const std::string&, const Case&) { stop = ++begun >= 25; };
+  const Run result = run_campaign([] { return fake_subject({}); }, {}, events, stop);
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_GE(result.cases(), 24U);
+  EXPECT_LE(result.cases(), 27U);
+  EXPECT_EQ(result.next_index, result.cases());
+}
+
+TEST(Campaign, AFaultThatComesWithTheStopIsNotBelieved) {
+  std::atomic<bool> stop = false;
+  const auto make = [&] {
+    return fake_subject({{},
+                         [&](const Problem&) {
+                           stop = true;
+                           return std::string("crashed");
+                         },
+                         {}});
+  };
+  const Run result = run_campaign(make, cases(10), {}, stop);
+  EXPECT_TRUE(result.findings.empty());
+  EXPECT_EQ(result.next_index, 0U) << "what was lost is drawn again by whoever goes on";
+}
+
+TEST(Campaign, KeepsToItsSeconds) {
+  CampaignOptions options;
+  options.budget_seconds = 0.2;
+  double share = 0;
+  CampaignEvents events;
+  events.progress = [&](const Run&, double done) { share = std::max(share, done); };
+  const auto begin = std::chrono::steady_clock::now();
+  const Run result = run({[](const Problem&, const Values&) {
+                            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                            return false;
+                          },
+                          {},
+                          {}},
+                         options, events);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  EXPECT_GE(took.count(), 0.2);
+  EXPECT_LT(took.count(), 5);
+  EXPECT_GT(result.cases(), 1U);
+  EXPECT_GT(share, 0.3);
+  EXPECT_FALSE(result.interrupted);
+}
+
+TEST(Campaign, AThrowingCheckEndsItButKeepsWhatWasFound) {
+  CampaignOptions options = cases(1000);
+  options.first = {{"first", {}}};
+  const Run result = run({[](const Problem& p, const Values&) { return p == Problem{}; },
+                          [](const Problem& p) -> std::string {
+                            if (p.keys == 33) throw Error("the disk is full");
+                            return {};
+                          },
+                          {}},
+                         options);
+  EXPECT_EQ(result.findings.size(), 1U);
+  EXPECT_NE(result.error.find("the disk is full (while checking '"), std::string::npos)
+      << result.error;
+  EXPECT_LT(result.cases(), 1000U);
+}
+
+TEST(Campaign, PassesOnWhyThereIsNoSubject) {
+  const std::atomic<bool> stop = false;
+  EXPECT_THROW(run_campaign([]() -> Subject { throw Error("no such plugin"); }, {}, {}, stop),
+               Error);
+  CampaignOptions unknown;
+  unknown.properties = {"frist"};
+  EXPECT_THROW(run({}, unknown), Error);
+}
+
+TEST(Campaign, OneSubjectPerThreadAndEventsOneAtATime) {
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  int made = 0;
+  std::atomic<int> inside = 0;
+  CampaignEvents events;
+  events.about_to_run = [&](const std::string&, const Case&) {
+    EXPECT_EQ(inside.fetch_add(1), 0);
+    std::this_thread::yield();
+    inside.fetch_sub(1);
+  };
+  const std::atomic<bool> stop = false;
+  run_campaign(
+      [&] {
+        ++made;
+        return fake_subject({[&](const Problem&, const Values&) {
+                               const std::lock_guard lock(mutex);
+                               threads.insert(std::this_thread::get_id());
+                               return false;
+                             },
+                             {},
+                             {}});
+      },
+      cases(600, 3), events, stop);
+  EXPECT_EQ(made, 3);
+  EXPECT_LE(threads.size(), 3U);
+}
+
+}  // namespace
+}  // namespace attest

@@ -1,0 +1,290 @@
+// The table of directions. Each row edits a copy of the case; what follows from an edit (lengths
+// that no longer fit, a scale that was the default) is put right in one place, `edited`.
+#include "fuzz/candidates.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "properties/fills.hpp"
+#include "reference/text.hpp"
+
+namespace attest {
+namespace {
+
+using Cases = std::vector<Case>;
+
+/// From `value` towards `target`: the target, then half of the way, a quarter, ..., one.
+std::vector<Index> towards(Index target, Index value) {
+  if (value < target) return {target};
+  std::vector<Index> steps;
+  if (value > target) steps.push_back(target);
+  for (Index cut = (value - target) / 2; cut > 0; cut /= 2) steps.push_back(value - cut);
+  return steps;
+}
+
+Index halved(Index value) {
+  return value <= 1 ? value : 1 + (value - 1) / 2;
+}
+
+void fit(std::vector<Index>& lengths, Index batch, Index full) {
+  if (lengths.empty()) return;
+  lengths.resize(static_cast<std::size_t>(batch), full);
+  for (Index& length : lengths) length = std::min(length, full);
+}
+
+/// Appends `from` with `edit` applied, when that is legal and differs.
+template <class Edit>
+void add(Cases& cases, const Case& from, const Edit& edit) {
+  Case edited = from;
+  Problem& problem = edited.problem;
+  const bool scale_follows = problem.scale == default_scale(problem.depth);
+  edit(problem);
+  fit(problem.query_lengths, problem.batch, problem.queries);
+  fit(problem.key_lengths, problem.batch, problem.keys);
+  if (scale_follows && problem.depth > 0) problem.scale = default_scale(problem.depth);
+  if (edited != from && invalidity(problem).empty()) cases.push_back(std::move(edited));
+}
+
+void drop_features(Problem& p) {
+  const Problem plain;
+  p.causal = p.bias = p.alibi = p.sinks = p.mask = false;
+  p.alignment = plain.alignment;
+  p.softcap = plain.softcap;
+  p.window_left = p.window_right = kUnbounded;
+  p.query_lengths.clear();
+  p.key_lengths.clear();
+  p.empty_row = plain.empty_row;
+  p.lse_base = plain.lse_base;
+  p.layout = plain.layout;
+  p.spare_slots = plain.spare_slots;
+  p.splits = plain.splits;
+  p.chunk = plain.chunk;
+}
+
+Cases without_features(const Case& from) {
+  Cases cases;
+  add(cases, from, drop_features);
+  return cases;
+}
+
+Cases with_smaller_extents(const Case& from) {
+  Cases cases;
+  add(cases, from, [](Problem& p) {
+    p.batch = p.query_heads = p.kv_heads = p.queries = p.keys = p.depth = p.v_depth = 1;
+  });
+  add(cases, from, [](Problem& p) {
+    const Index group = p.kv_heads > 0 ? p.query_heads / p.kv_heads : 1;
+    p.batch = halved(p.batch);
+    p.kv_heads = halved(p.kv_heads);
+    p.query_heads = p.kv_heads * halved(group);
+    for (Index* extent : {&p.queries, &p.keys, &p.depth, &p.v_depth}) *extent = halved(*extent);
+  });
+  return cases;
+}
+
+template <bool Problem::*field>
+Cases without(const Case& from) {
+  Cases cases;
+  add(cases, from, [](Problem& p) { p.*field = false; });
+  return cases;
+}
+
+template <auto field>
+Cases with_default(const Case& from) {
+  Cases cases;
+  add(cases, from, [](Problem& p) { p.*field = Problem{}.*field; });
+  return cases;
+}
+
+template <Index Problem::*field>
+Cases with_smaller(const Case& from) {
+  Cases cases;
+  for (const Index value : towards(Problem{}.*field, from.problem.*field)) {
+    add(cases, from, [value](Problem& p) { p.*field = value; });
+  }
+  return cases;
+}
+
+template <Index Problem::*field>
+Cases with_simpler_window(const Case& from) {
+  Cases cases;
+  if (from.problem.*field == kUnbounded) return cases;
+  add(cases, from, [](Problem& p) { p.*field = kUnbounded; });
+  for (const Index value : towards(0, from.problem.*field)) {
+    add(cases, from, [value](Problem& p) { p.*field = value; });
+  }
+  return cases;
+}
+
+Cases with_simpler_softcap(const Case& from) {
+  Cases cases;
+  if (from.problem.softcap == 0) return cases;
+  add(cases, from, [](Problem& p) { p.softcap = 0; });
+  add(cases, from, [](Problem& p) { p.softcap = 1; });
+  return cases;
+}
+
+/// Which entry of the batch fails is not known, so first, last and every single one are left out.
+Cases with_fewer_batch_entries(const Case& from) {
+  Cases cases;
+  const Index batch = from.problem.batch;
+  const auto keep = [&](Index begin, Index count) {
+    add(cases, from, [begin, count](Problem& p) {
+      for (std::vector<Index>* lengths : {&p.query_lengths, &p.key_lengths}) {
+        if (lengths->empty()) continue;
+        const auto first = lengths->begin() + begin;
+        *lengths = std::vector<Index>(first, first + count);
+      }
+      p.batch = count;
+    });
+  };
+  for (const Index count : towards(1, batch)) {
+    for (Index begin = 0; begin + count <= batch; begin += count) keep(begin, count);
+    keep(batch - count, count);
+  }
+  return cases;
+}
+
+Cases with_fewer_heads(const Case& from) {
+  Cases cases;
+  const Index kv = from.problem.kv_heads;
+  if (kv <= 0) return cases;
+  const Index group = from.problem.query_heads / kv;
+  const auto become = [&](Index heads, Index per_head) {
+    add(cases, from, [heads, per_head](Problem& p) {
+      p.kv_heads = heads;
+      p.query_heads = heads * per_head;
+    });
+  };
+  become(1, 1);
+  become(kv, 1);
+  for (const Index heads : towards(1, kv)) become(heads, group);
+  for (const Index per_head : towards(1, group)) become(kv, per_head);
+  return cases;
+}
+
+/// Queries and keys together, so that the diagonal stays where it is.
+Cases with_fewer_tokens(const Case& from) {
+  Cases cases;
+  const Index queries = from.problem.queries, keys = from.problem.keys;
+  for (const Index shorter : towards(1, std::min(queries, keys))) {
+    const Index cut = std::min(queries, keys) - shorter;
+    add(cases, from, [cut](Problem& p) {
+      p.queries -= cut;
+      p.keys -= cut;
+    });
+  }
+  return cases;
+}
+
+/// One extent, with lengths that are cut off at it, or that shrink with it.
+template <Index Problem::*extent, std::vector<Index> Problem::*own_lengths>
+Cases with_shorter(const Case& from) {
+  Cases cases;
+  const std::vector<Index>& lengths = from.problem.*own_lengths;
+  if (!lengths.empty()) {
+    add(cases, from, [](Problem& p) { (p.*own_lengths).clear(); });
+    add(cases, from, [](Problem& p) { p.*extent = *std::ranges::max_element(p.*own_lengths); });
+  }
+  for (const Index value : towards(1, from.problem.*extent)) {
+    add(cases, from, [value](Problem& p) { p.*extent = value; });
+    if (lengths.empty()) continue;
+    add(cases, from, [value](Problem& p) {
+      for (Index& length : p.*own_lengths) {
+        length = std::max<Index>(0, length - (p.*extent - value));
+      }
+      p.*extent = value;
+    });
+  }
+  for (std::size_t entry = 0; entry < lengths.size(); ++entry) {
+    add(cases, from, [entry](Problem& p) { (p.*own_lengths)[entry] = p.*extent; });
+  }
+  return cases;
+}
+
+Cases with_smaller_depths(const Case& from) {
+  Cases cases;
+  for (const Index depth : towards(1, std::max(from.problem.depth, from.problem.v_depth))) {
+    add(cases, from, [depth](Problem& p) {
+      p.depth = std::min(p.depth, depth);
+      p.v_depth = std::min(p.v_depth, depth);
+    });
+  }
+  return cases;
+}
+
+Cases with_f32(const Case& from) {
+  Cases cases;
+  add(cases, from, [](Problem& p) { p.input = p.output = Format::f32; });
+  add(cases, from, [](Problem& p) { p.output = Format::f32; });
+  add(cases, from, [](Problem& p) { p.input = Format::f32; });
+  return cases;
+}
+
+Cases with_default_scale(const Case& from) {
+  Cases cases;
+  add(cases, from, [](Problem& p) { p.scale = default_scale(p.depth); });
+  return cases;
+}
+
+/// The plainest fill first; one that is itself in the list gives way only to those before it.
+Cases with_plainer_fill(const Case& from) {
+  Cases cases;
+  for (const std::string_view plain : {std::string_view("normal"), std::string_view("ramp")}) {
+    if (from.fill == plain) break;
+    const auto is_plain = [plain](const Fill& fill) { return fill.name == plain; };
+    if (std::ranges::none_of(fills(), is_plain)) continue;
+    cases.push_back(from);
+    cases.back().fill = plain;
+  }
+  return cases;
+}
+
+Cases with_smaller_seed(const Case& from) {
+  Cases cases;
+  for (std::uint64_t seed = 0; seed < std::min<std::uint64_t>(from.seed, 3); ++seed) {
+    cases.push_back(from);
+    cases.back().seed = seed;
+  }
+  return cases;
+}
+
+}  // namespace
+
+const std::vector<ShrinkDirection>& shrink_directions() {
+  static const std::vector<ShrinkDirection> directions{
+      {"without features", without_features},
+      {"extents", with_smaller_extents},
+      {"batch", with_fewer_batch_entries},
+      {"heads", with_fewer_heads},
+      {"mask", without<&Problem::mask>},
+      {"bias", without<&Problem::bias>},
+      {"alibi", without<&Problem::alibi>},
+      {"sinks", without<&Problem::sinks>},
+      {"softcap", with_simpler_softcap},
+      {"window_left", with_simpler_window<&Problem::window_left>},
+      {"window_right", with_simpler_window<&Problem::window_right>},
+      {"causal", without<&Problem::causal>},
+      {"alignment", with_default<&Problem::alignment>},
+      {"tokens", with_fewer_tokens},
+      {"queries", with_shorter<&Problem::queries, &Problem::query_lengths>},
+      {"keys", with_shorter<&Problem::keys, &Problem::key_lengths>},
+      {"depths", with_smaller_depths},
+      {"depth", with_smaller<&Problem::depth>},
+      {"v_depth", with_smaller<&Problem::v_depth>},
+      {"spare_slots", with_smaller<&Problem::spare_slots>},
+      {"splits", with_smaller<&Problem::splits>},
+      {"chunk", with_smaller<&Problem::chunk>},
+      {"formats", with_f32},
+      {"scale", with_default_scale},
+      {"empty_row", with_default<&Problem::empty_row>},
+      {"lse_base", with_default<&Problem::lse_base>},
+      {"layout", with_default<&Problem::layout>},
+      {"fill", with_plainer_fill},
+      {"seed", with_smaller_seed},
+  };
+  return directions;
+}
+
+}  // namespace attest

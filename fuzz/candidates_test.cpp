@@ -1,0 +1,64 @@
+// What every direction owes: legal neighbours that differ, and none at the default.
+#include "fuzz/candidates.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "properties/domains/domain.hpp"
+#include "reference/text.hpp"
+
+namespace attest {
+namespace {
+
+TEST(Candidates, AreLegalAndDiffer) {
+  for (std::uint64_t index = 0; index < 200; ++index) {
+    const Case from = draw_case("first", 5, index);
+    for (const ShrinkDirection& direction : shrink_directions()) {
+      for (const Case& smaller : direction.smaller(from)) {
+        EXPECT_NE(smaller, from) << direction.name;
+        EXPECT_EQ(invalidity(smaller.problem), "") << direction.name << ": " << print(smaller);
+      }
+    }
+  }
+}
+
+TEST(Candidates, TheDefaultHasNone) {
+  for (const ShrinkDirection& direction : shrink_directions()) {
+    EXPECT_TRUE(direction.smaller(Case{}).empty()) << direction.name;
+  }
+}
+
+TEST(Candidates, DirectionsHaveNamesOfTheirOwn) {
+  std::set<std::string_view> names;
+  for (const ShrinkDirection& direction : shrink_directions()) {
+    EXPECT_TRUE(names.insert(direction.name).second) << direction.name;
+  }
+}
+
+TEST(Candidates, BoldestFirst) {
+  Case from;
+  from.problem.v_depth = 17;
+  for (const ShrinkDirection& direction : shrink_directions()) {
+    if (direction.name != "v_depth") continue;
+    std::vector<Index> steps;
+    for (const Case& smaller : direction.smaller(from)) steps.push_back(smaller.problem.v_depth);
+    EXPECT_EQ(steps, (std::vector<Index>{1, 9, 13, 15, 16}));
+  }
+}
+
+TEST(Candidates, ABatchCanLoseAnyOfItsEntries) {
+  Case from;
+  from.problem.batch = 3;
+  from.problem.keys = 9;
+  from.problem.key_lengths = {7, 8, 9};
+  std::set<std::vector<Index>> left;
+  for (const ShrinkDirection& direction : shrink_directions()) {
+    if (direction.name != "batch") continue;
+    for (const Case& smaller : direction.smaller(from)) left.insert(smaller.problem.key_lengths);
+  }
+  for (const Index length : {7, 8, 9}) EXPECT_TRUE(left.contains({length})) << length;
+}
+
+}  // namespace
+}  // namespace attest

@@ -1,0 +1,80 @@
+// Lines of checks, digests, and what a watched subject is seen to do.
+#include "fuzz/check.hpp"
+
+#include <gtest/gtest.h>
+
+#include "fuzz/fake_world.hpp"
+#include "properties/domains/domain.hpp"
+#include "reference/text.hpp"
+
+namespace attest {
+namespace {
+
+std::string message_of(std::string_view line) {
+  try {
+    parse_check(line);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(Check, LineRoundTrips) {
+  for (std::uint64_t index = 0; index < 100; ++index) {
+    const Check check{"second", draw_case("second", 9, index)};
+    EXPECT_EQ(parse_check(print(check)), check) << print(check);
+    const Check nameless{{}, check.test_case};
+    EXPECT_EQ(parse_check(print(nameless)), nameless) << print(nameless);
+  }
+  EXPECT_EQ(parse_check(print(Check{"first", {}})), (Check{"first", {}}));
+  EXPECT_EQ(parse_check(print(Check{})), Check{});
+}
+
+TEST(Check, SuggestsThePropertyThatWasMeant) {
+  const std::string message = message_of("secnod " + print(draw_case("second", 1, 1)));
+  EXPECT_NE(message.find("did you mean 'second'?"), std::string::npos) << message;
+  EXPECT_THROW(property_named("thrid"), Error);
+}
+
+TEST(Check, AnErrorInTheCaseSaysWhereItBegins) {
+  const std::string message = message_of("first nonsense=1");
+  EXPECT_EQ(message.find("after 'first': "), 0U) << message;
+}
+
+TEST(Check, SeesFaultsAndBits) {
+  const Subject healthy = fake_subject({});
+  const Property& property = property_named("first");
+  Case a, b;
+  b.seed = 1;
+  const Observation seen_a = observe(healthy, property, a);
+  EXPECT_EQ(seen_a.replies, 1U);
+  EXPECT_EQ(seen_a.fault_kind, "");
+  EXPECT_EQ(kind_of(seen_a), "holds");
+  EXPECT_EQ(seen_a.o_digest, observe(healthy, property, a).o_digest);
+  const Observation seen_b = observe(healthy, property, b);
+  EXPECT_NE(seen_a.o_digest, seen_b.o_digest);
+  EXPECT_EQ(seen_a.lse_digest, seen_b.lse_digest);
+
+  const Subject broken =
+      fake_subject({{}, [](const Problem&) { return std::string("memcheck"); }, {}});
+  EXPECT_EQ(kind_of(observe(broken, property, a)), "faulted: memcheck");
+}
+
+TEST(Check, ADigestDependsOnEveryBitTheFormatAndTheExtent) {
+  Tensor tensor(Format::f32, {1, 1, 2, 3});
+  const std::uint64_t zeros = digest_of(tensor);
+  for (Index i = 0; i < tensor.count(); ++i) {
+    for (unsigned bit = 0; bit < 32; ++bit) {
+      tensor.set_bits(i, 1U << bit);
+      EXPECT_NE(digest_of(tensor), zeros);
+    }
+    tensor.set_bits(i, 0);
+  }
+  EXPECT_EQ(digest_of(tensor), zeros);
+  EXPECT_NE(digest_of(Tensor(Format::f32, {1, 1, 3, 2})), zeros);
+  EXPECT_NE(digest_of(Tensor(Format::f16, {1, 1, 4, 3})),
+            digest_of(Tensor(Format::bf16, {1, 1, 4, 3})));
+}
+
+}  // namespace
+}  // namespace attest

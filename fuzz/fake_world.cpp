@@ -1,0 +1,136 @@
+// Definitions of what properties/ would define: catalogue(), draw_case(), fills(), make_values().
+#include "fuzz/fake_world.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "fuzz/check.hpp"
+#include "fuzz/run.hpp"
+#include "properties/domains/domain.hpp"
+#include "properties/fills.hpp"
+#include "reference/text.hpp"
+
+namespace attest {
+namespace {
+
+Verdict first_number_is_zero(const Subject& subject, const Problem& problem, const Values& values) {
+  Verdict verdict;
+  if (subject.declines && subject.declines(Operation::prefill, problem)) {
+    verdict.outcome = Outcome::declined;
+    return verdict;
+  }
+  const Reply reply = subject.prefill(problem, values, Poison::nan);
+  if (reply.fault) {
+    verdict.outcome = Outcome::faulted;
+    verdict.why = reply.fault->what;
+    return verdict;
+  }
+  verdict.compared = 1;
+  verdict.bound = 1;
+  verdict.error = reply.o.at(0);
+  verdict.outcome = verdict.error > verdict.bound ? Outcome::violated : Outcome::holds;
+  verdict.margin = verdict.error / verdict.bound;
+  verdict.power = {{"zeros", problem.causal}};
+  return verdict;
+}
+
+std::uint64_t scrambled(std::uint64_t x) {  // the finaliser of splitmix64
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+std::span<const Property> catalogue() {
+  static constexpr std::array kCatalogue{
+      Property{"first", "the first number is at most 1", first_number_is_zero},
+      Property{"second", "the first number is at most 1, again", first_number_is_zero},
+      Property{"third", "the first number is at most 1, once more", first_number_is_zero}};
+  return kCatalogue;
+}
+
+std::span<const Fill> fills() {
+  static constexpr std::array kFills{Fill{"normal", "none"}, Fill{"ramp", "none"},
+                                     Fill{"needle", "none"}};
+  return kFills;
+}
+
+Case draw_case(std::string_view property, std::uint64_t seed, std::uint64_t index) {
+  std::uint64_t state = scrambled(seed) + index * 3 + property.size();
+  const auto below = [&state](Index count) {
+    state = scrambled(state);
+    return static_cast<Index>(state % static_cast<std::uint64_t>(count));
+  };
+  Case drawn;
+  Problem& p = drawn.problem;
+  p.batch = 1 + below(3);
+  p.kv_heads = 1 + below(3);
+  p.query_heads = p.kv_heads * (1 + below(3));
+  p.queries = 1 + below(40);
+  p.keys = 1 + below(40);
+  p.depth = 1 + below(64);
+  p.v_depth = 1 + below(64);
+  p.scale = default_scale(p.depth);
+  p.causal = below(2) == 1;
+  p.bias = below(2) == 1;
+  drawn.fill = fills()[static_cast<std::size_t>(below(3))].name;
+  drawn.seed = static_cast<std::uint64_t>(below(1000));
+  return drawn;
+}
+
+Values make_values(const Case& test_case) {
+  Values values;
+  values.q = Tensor(Format::f32, {1, 1, 1, 1});
+  values.q.set(0, static_cast<double>(test_case.seed));
+  return values;
+}
+
+Subject fake_subject(FakeBehaviour behaviour) {
+  Subject subject;
+  subject.description.name = "fake";
+  subject.description.numerics = "none";
+  if (behaviour.declined) {
+    subject.declines = [declined = behaviour.declined](Operation, const Problem& problem) {
+      return declined(problem) ? std::optional<std::string>("asked to") : std::nullopt;
+    };
+  }
+  subject.prefill = [behaviour = std::move(behaviour)](const Problem& problem, const Values& values,
+                                                       Poison) {
+    Reply reply;
+    const std::string kind = behaviour.fault ? behaviour.fault(problem) : std::string();
+    if (!kind.empty()) {
+      reply.fault = Fault{kind, "as the test asked"};
+      return reply;
+    }
+    reply.o = Tensor(Format::f32, {1, 1, 1, 1});
+    reply.lse = Tensor(Format::f32, {1, 1, 1, 1});
+    const bool wrong = behaviour.wrong && behaviour.wrong(problem, values);
+    reply.o.set(0, wrong ? 2 : values.q.at(0) / 1024);
+    return reply;
+  };
+  return subject;
+}
+
+std::string fingerprint(const Run& run) {
+  std::string text = fmt::format("{} cases, next {}\n", run.cases(), run.next_index);
+  for (const PropertyTally& t : run.tallies) {
+    text += fmt::format("{} {} {} {} {} {} {} {} {} {}\n", t.property, t.cases, t.held, t.violated,
+                        t.vacuous, t.declined, t.faulted, t.compared, t.margin_max,
+                        print(t.margin_case));
+  }
+  for (const Finding& f : run.findings) {
+    text += fmt::format("{} | {} | {} | {}\n", f.property, print(f.found), print(f.shrunk),
+                        f.shrink_steps);
+  }
+  for (const auto& [name, power] : run.power) {
+    text += fmt::format("{} {}/{}\n", name, power.refused, power.cases);
+  }
+  for (const auto& [name, cases] : run.features) text += fmt::format("{} {}\n", name, cases);
+  return text;
+}
+
+}  // namespace attest

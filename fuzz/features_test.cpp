@@ -1,0 +1,61 @@
+// Every feature has a Problem that has it, and the default has none.
+#include "fuzz/features.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+namespace attest {
+namespace {
+
+TEST(Features, TheDefaultHasOnlyItsFormatAndItsFill) {
+  EXPECT_EQ(features_of(Case{}), (std::vector<std::string>{"format:f32", "fill:normal"}));
+}
+
+TEST(Features, EachIsSeenAlone) {
+  const std::map<std::string, std::function<void(Problem&)>> edits{
+      {"causal", [](Problem& p) { p.causal = true; }},
+      {"window", [](Problem& p) { p.window_right = 0; }},
+      {"mask", [](Problem& p) { p.mask = true; }},
+      {"bias", [](Problem& p) { p.bias = true; }},
+      {"alibi", [](Problem& p) { p.alibi = true; }},
+      {"softcap", [](Problem& p) { p.softcap = 1; }},
+      {"sinks", [](Problem& p) { p.sinks = true; }},
+      {"gqa", [](Problem& p) { p.kv_heads = 2, p.query_heads = 4; }},
+      {"mqa", [](Problem& p) { p.query_heads = 2; }},
+      {"lengths", [](Problem& p) { p.query_lengths = {0}; }},
+      {"more_keys_than_queries", [](Problem& p) { p.keys = 2; }},
+      {"more_queries_than_keys", [](Problem& p) { p.queries = 2; }},
+      {"unequal_depths", [](Problem& p) { p.v_depth = 2; }},
+      {"own_scale", [](Problem& p) { p.scale = 2; }},
+      {"spare_slots", [](Problem& p) { p.spare_slots = 1; }},
+      {"splits", [](Problem& p) { p.splits = 2; }},
+      {"empty_row_nan", [](Problem& p) { p.empty_row = EmptyRow::nan; }},
+      {"lse_base_two", [](Problem& p) { p.lse_base = LogBase::two; }},
+      {"layout_bthd", [](Problem& p) { p.layout = Layout::bthd; }},
+  };
+  for (const auto& [name, edit] : edits) {
+    Case edited;
+    edit(edited.problem);
+    EXPECT_EQ(features_of(edited), (std::vector<std::string>{name, "format:f32", "fill:normal"}));
+  }
+  const std::vector<std::string> in_company{"top_left", "no_keys"};
+  for (const std::string& name : feature_names()) {
+    EXPECT_TRUE(edits.contains(name) || std::ranges::count(in_company, name) == 1) << name;
+  }
+}
+
+TEST(Features, SomeComeOnlyInCompany) {
+  Case edited;
+  edited.problem.causal = true;
+  edited.problem.alignment = Alignment::top_left;
+  edited.problem.key_lengths = {0};
+  EXPECT_EQ(features_of(edited),
+            (std::vector<std::string>{"causal", "top_left", "lengths", "no_keys", "format:f32",
+                                      "fill:normal"}));
+}
+
+}  // namespace
+}  // namespace attest

@@ -1,0 +1,31 @@
+// The loop over properties, and what its verdicts mean together.
+#include "fuzz/replay.hpp"
+
+#include "fuzz/tally.hpp"
+
+namespace attest {
+
+std::vector<Replay> replay(const Subject& subject, std::string_view property,
+                           const Problem& problem, const Values& values) {
+  std::vector<Replay> replays;
+  if (!property.empty()) {
+    const Property& only = property_named(property);
+    replays.push_back({std::string(only.name), observe(subject, only, problem, values)});
+    return replays;
+  }
+  for (const Property& each : catalogue()) {
+    replays.push_back({std::string(each.name), observe(subject, each, problem, values)});
+  }
+  return replays;
+}
+
+int exit_code_of(const std::vector<Replay>& replays) {
+  bool held = false;
+  for (const Replay& one : replays) {
+    if (fails(one.seen)) return 1;
+    held = held || one.seen.verdict.outcome == Outcome::holds;
+  }
+  return held ? 0 : 2;
+}
+
+}  // namespace attest

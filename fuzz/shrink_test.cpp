@@ -1,0 +1,183 @@
+// Shrinking is judged by what is left: exactly the fields that a fake subject's fault depends on.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "fuzz/campaign.hpp"
+#include "fuzz/fake_world.hpp"
+#include "fuzz/shrink.hpp"
+#include "reference/text.hpp"
+
+namespace attest {
+namespace {
+
+using Predicate = std::function<bool(const Problem&)>;
+
+Case big_case() {
+  Case big;
+  Problem& p = big.problem;
+  p.batch = 3;
+  p.kv_heads = 3;
+  p.query_heads = 12;
+  p.queries = 57;
+  p.keys = 93;
+  p.depth = 80;
+  p.v_depth = 48;
+  p.scale = default_scale(80);
+  p.input = Format::bf16;
+  p.output = Format::f16;
+  p.softcap = 30;
+  p.causal = p.bias = p.alibi = p.sinks = p.mask = true;
+  p.alignment = Alignment::top_left;
+  p.window_left = 20;
+  p.window_right = 5;
+  p.query_lengths = {57, 3, 0};
+  p.key_lengths = {9, 93, 40};
+  p.empty_row = EmptyRow::nan;
+  p.lse_base = LogBase::two;
+  p.layout = Layout::bthd;
+  p.spare_slots = 7;
+  p.splits = 4;
+  p.chunk = 5;
+  big.fill = "needle";
+  big.seed = 123456789;
+  return big;
+}
+
+Finding shrunk_from(const Case& start, const Predicate& wrong) {
+  const Subject subject =
+      fake_subject({[wrong](const Problem& p, const Values&) { return wrong(p); }, {}, {}});
+  const Property& property = property_named("first");
+  CampaignOptions options;
+  options.shrink_seconds = 1000;
+  return shrink(subject, property, start, check_case(subject, property, start), options);
+}
+
+TEST(Shrink, LeavesTheDefaultWhenEverythingIsWrong) {
+  const Finding finding = shrunk_from(big_case(), [](const Problem&) { return true; });
+  EXPECT_EQ(print(finding.shrunk), print(Case{}));
+  EXPECT_EQ(finding.found, big_case());
+  EXPECT_EQ(finding.property, "first");
+  EXPECT_EQ(finding.verdict.outcome, Outcome::violated);
+  EXPECT_LE(finding.shrink_steps, 20U) << "the big leaps should come first";
+}
+
+TEST(Shrink, KeepsExactlyCausalAndSeventeenKeys) {
+  Case least;
+  least.problem.causal = true;
+  least.problem.keys = 17;
+  const Finding finding =
+      shrunk_from(big_case(), [](const Problem& p) { return p.causal && p.keys >= 17; });
+  EXPECT_EQ(print(finding.shrunk), print(least));
+}
+
+TEST(Shrink, KeepsWhatOneFieldNeeds) {
+  struct Row {
+    const char* name;
+    Predicate wrong;
+    std::function<void(Problem&)> least;
+  };
+  const std::vector<Row> rows{
+      {"batch", [](const Problem& p) { return p.batch >= 2; }, [](Problem& p) { p.batch = 2; }},
+      {"group", [](const Problem& p) { return p.query_heads / p.kv_heads >= 3; },
+       [](Problem& p) { p.query_heads = 3; }},
+      {"gqa", [](const Problem& p) { return p.kv_heads >= 2 && p.query_heads > p.kv_heads; },
+       [](Problem& p) {
+         p.kv_heads = 2;
+         p.query_heads = 4;
+       }},
+      {"window", [](const Problem& p) { return p.window_left >= 3; },
+       [](Problem& p) { p.window_left = 3; }},
+      {"diagonal", [](const Problem& p) { return p.keys - p.queries == 36; },
+       [](Problem& p) {
+         p.queries = 1;
+         p.keys = 37;
+       }},
+      {"softcap", [](const Problem& p) { return p.softcap > 0; },
+       [](Problem& p) { p.softcap = 1; }},
+      {"lengths",
+       [](const Problem& p) {
+         return std::ranges::any_of(p.key_lengths, [&](Index n) { return n < p.keys; });
+       },
+       [](Problem& p) { p.key_lengths = {0}; }},
+      {"format", [](const Problem& p) { return p.output == Format::f16; },
+       [](Problem& p) { p.output = Format::f16; }},
+      {"splits", [](const Problem& p) { return p.splits > p.keys; },
+       [](Problem& p) { p.splits = 2; }},
+  };
+  for (const Row& row : rows) {
+    Case least;
+    row.least(least.problem);
+    EXPECT_TRUE(invalidity(least.problem).empty()) << row.name << invalidity(least.problem);
+    Case start = big_case();
+    if (std::string(row.name) == "splits") start.problem.splits = 100;
+    const Finding finding = shrunk_from(start, row.wrong);
+    EXPECT_EQ(print(finding.shrunk), print(least)) << row.name;
+  }
+}
+
+TEST(Shrink, EveryAnswerIsLegalAndStillFails) {
+  for (Index residue = 0; residue < 7; ++residue) {
+    const Predicate wrong = [residue](const Problem& p) {
+      return (p.keys + p.queries * 3 + p.depth) % 7 == residue;
+    };
+    Case start = big_case();
+    while (!wrong(start.problem)) ++start.problem.keys;
+    start.problem.key_lengths.clear();
+    const Finding finding = shrunk_from(start, wrong);
+    EXPECT_EQ(invalidity(finding.shrunk.problem), "");
+    EXPECT_TRUE(wrong(finding.shrunk.problem));
+  }
+}
+
+TEST(Shrink, ScaleFollowsTheDepthOnlyWhenItWasTheDefault) {
+  Case start;
+  start.problem.depth = 64;
+  start.problem.scale = default_scale(64);
+  const Finding follows =
+      shrunk_from(start, [](const Problem& p) { return p.scale == default_scale(p.depth); });
+  EXPECT_EQ(follows.shrunk, Case{});
+  start.problem.scale = 3;
+  const Finding own = shrunk_from(start, [](const Problem& p) { return p.scale == 3; });
+  EXPECT_EQ(own.shrunk.problem.scale, 3);
+  EXPECT_EQ(own.shrunk.problem.depth, 1);
+}
+
+TEST(Shrink, DoesNotCrossFromOneKindOfFaultToAnother) {
+  const Subject subject = fake_subject({{},
+                                        [](const Problem& p) -> std::string {
+                                          if (p.keys >= 10) return "memcheck";
+                                          return p.keys >= 5 ? "hung" : "";
+                                        },
+                                        {}});
+  const Property& property = property_named("second");
+  const Case start = big_case();
+  const Verdict verdict = check_case(subject, property, start);
+  ASSERT_EQ(verdict.outcome, Outcome::faulted);
+  EXPECT_EQ(shrink(subject, property, start, verdict, {}).shrunk.problem.keys, 10);
+}
+
+TEST(Shrink, StopsAtItsNumberOfStepsAndWhenAsked) {
+  const Subject subject = fake_subject(
+      {[](const Problem& p, const Values&) { return p.keys >= 30 && p.causal && p.bias; }, {}, {}});
+  const Property& property = property_named("first");
+  CampaignOptions options;
+  options.shrink_steps = 7;
+  const Observation seen = observe(subject, property, big_case());
+  int announced = 0;
+  ShrinkEvents events;
+  events.about_to_run = [&](const Case&) { ++announced; };
+  const Finding bounded = shrink_observed(subject, property, big_case(), seen, options, events);
+  EXPECT_EQ(bounded.shrink_steps, 7U);
+  EXPECT_EQ(announced, 7);
+  events.stop = [] { return true; };
+  EXPECT_EQ(shrink_observed(subject, property, big_case(), seen, options, events).shrunk,
+            big_case());
+  options.shrink_seconds = 0;
+  events.stop = {};
+  EXPECT_EQ(shrink_observed(subject, property, big_case(), seen, options, events).shrink_steps, 0U);
+}
+
+}  // namespace
+}  // namespace attest

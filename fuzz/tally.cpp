@@ -1,0 +1,71 @@
+// Counting, and nothing else.
+#include "fuzz/tally.hpp"
+
+#include <string>
+
+#include "fuzz/features.hpp"
+
+namespace attest {
+namespace {
+
+void count_outcome(PropertyTally& tally, const Case& test_case, const Verdict& verdict) {
+  ++tally.cases;
+  switch (verdict.outcome) {
+    case Outcome::holds:
+      // The first that holds sets the place even when its margin is 0.
+      if (++tally.held == 1 || verdict.margin > tally.margin_max) {
+        tally.margin_max = verdict.margin;
+        tally.margin_case = test_case;
+        tally.margin_where = verdict.where;
+      }
+      break;
+    case Outcome::violated:
+      ++tally.violated;
+      break;
+    case Outcome::vacuous:
+      ++tally.vacuous;
+      break;
+    case Outcome::declined:
+      ++tally.declined;
+      break;
+    case Outcome::faulted:
+      ++tally.faulted;
+      break;
+  }
+}
+
+}  // namespace
+
+std::uint64_t Run::cases() const {
+  std::uint64_t sum = 0;
+  for (const PropertyTally& tally : tallies) sum += tally.cases;
+  return sum;
+}
+
+void open_tallies(Run& run, std::span<const Property* const> properties) {
+  for (const Property* property : properties) {
+    PropertyTally& tally = run.tallies.emplace_back();
+    tally.property = property->name;
+    tally.statement = property->statement;
+  }
+}
+
+bool fails(const Observation& seen) {
+  return seen.verdict.outcome == Outcome::violated || seen.verdict.outcome == Outcome::faulted;
+}
+
+void count(Run& run, std::size_t property, const Case& test_case, const Observation& seen) {
+  const Verdict& verdict = seen.verdict;
+  PropertyTally& tally = run.tallies[property];
+  count_outcome(tally, test_case, verdict);
+  for (const Power& power : verdict.power) {
+    PowerTally& told = run.power[power.wrong_answer];
+    ++told.cases;
+    if (power.refused) ++told.refused;
+  }
+  if (verdict.outcome != Outcome::holds && !fails(seen)) return;
+  if (verdict.compared > 0) tally.compared += static_cast<std::uint64_t>(verdict.compared);
+  for (const std::string& feature : features_of(test_case)) ++run.features[feature];
+}
+
+}  // namespace attest
