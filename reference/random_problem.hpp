@@ -1,0 +1,53 @@
+// Random legal Problems for the tests of this folder. It knows nothing of fills or of subjects;
+// the domains that draw real cases live elsewhere.
+#pragma once
+#include <cmath>
+#include <random>
+
+#include "reference/problem.hpp"
+#include "reference/text.hpp"
+
+namespace attest {
+
+/// Legal by construction; `extent_max` bounds every extent.
+inline Problem random_problem(std::mt19937_64& random, Index extent_max) {
+  const auto below = [&](Index bound) { return static_cast<Index>(random() % bound); };
+  const auto coin = [&](Index odds) { return below(odds) == 0; };
+  Problem p;
+  p.batch = 1 + below(3);
+  p.kv_heads = 1 + below(3);
+  p.query_heads = p.kv_heads * (1 + below(3));
+  p.queries = 1 + below(extent_max);
+  p.keys = below(extent_max + 1);
+  p.depth = 1 + below(extent_max);
+  p.v_depth = 1 + below(extent_max);
+  p.input = static_cast<Format>(below(5));
+  p.output = static_cast<Format>(below(3));
+  p.scale = coin(2) ? default_scale(p.depth)
+                    : std::ldexp(static_cast<float>(below(1 << 24) - (1 << 23)),
+                                 static_cast<int>(below(30)) - 35);
+  if (coin(3)) p.softcap = 0.25 + static_cast<double>(random() >> 11) * 0x1p-48;
+  p.causal = coin(2);
+  if (coin(3)) p.alignment = Alignment::top_left;
+  if (coin(3)) p.window_left = below(extent_max + 2);
+  if (coin(3)) p.window_right = below(extent_max + 2);
+  p.bias = coin(3);
+  p.alibi = coin(3);
+  p.sinks = coin(3);
+  p.mask = coin(3);
+  if (coin(3)) {
+    for (Index b = 0; b < p.batch; ++b) p.query_lengths.push_back(below(p.queries + 1));
+  }
+  if (coin(3)) {
+    for (Index b = 0; b < p.batch; ++b) p.key_lengths.push_back(below(p.keys + 1));
+  }
+  if (coin(3)) p.empty_row = EmptyRow::nan;
+  if (coin(3)) p.lse_base = LogBase::two;
+  if (coin(3)) p.layout = Layout::bthd;
+  if (coin(3)) p.spare_slots = below(20);
+  if (coin(3)) p.splits = 1 + below(9);
+  if (coin(3)) p.chunk = 1 + below(9);
+  return p;
+}
+
+}  // namespace attest
