@@ -75,7 +75,7 @@ class Campaign {
     run_.seconds = elapsed();
     run_.interrupted = stop_;
     run_.error = error_;
-    const std::uint64_t numbers = std::min(counted_, lost_);
+    const std::uint64_t numbers = std::min(done_, lost_);
     run_.next_index =
         options_.first_index + numbers - std::min<std::uint64_t>(numbers, first_.size());
     return std::move(run_);
@@ -174,6 +174,7 @@ class Campaign {
       if (ticket.state == Ticket::State::lost) lost_ = std::min(lost_, ticket.number);
       if (ticket.drawn && ticket.state != Ticket::State::passed_over) --in_hand_;
       if (ticket.drawn && counts) ++drawn_counted_;
+      if (counts) done_ = ticket.number + 1;
       ++counted_;
       changed_.notify_all();
     }
@@ -250,6 +251,7 @@ class Campaign {
   std::condition_variable changed_;
   std::uint64_t next_ = 0;           // lowest number not handed out
   std::uint64_t counted_ = 0;        // lowest number not counted
+  std::uint64_t done_ = 0;           // behind the highest number that is part of the run
   std::uint64_t in_hand_ = 0;        // drawn tickets handed out and not yet counted
   std::uint64_t drawn_counted_ = 0;  // drawn tickets that are part of the run
   std::uint64_t lost_ =

@@ -30,7 +30,7 @@ CampaignOptions cases(std::uint64_t count, unsigned threads = 2) {
 }
 
 TEST(Campaign, CountsEveryCaseOnce) {
-  const Run healthy = run({}, cases(300));
+  const attest::Run healthy = run({}, cases(300));
   EXPECT_EQ(healthy.cases(), 300U);
   ASSERT_EQ(healthy.tallies.size(), 3U);
   for (const PropertyTally& tally : healthy.tallies) {
@@ -77,7 +77,7 @@ TEST(Campaign, AFailingPropertyIsShrunkKeptAndClosedWhileOthersGoOn) {
   CampaignEvents events;
   events.found = [&](const Finding& finding) { told.push_back(finding); };
   const std::atomic<bool> stop = false;
-  const Run result = run_campaign(
+  const attest::Run result = run_campaign(
       [] {
         Subject subject =
             fake_subject({[](const Problem& p, const Values&) { return p.causal; }, {}, {}});
@@ -101,7 +101,7 @@ TEST(Campaign, AClosedPropertyLeavesItsShareToTheOthers) {
   CampaignOptions options = cases(90);
   options.first = {{"second", {}}};
   const FakeBehaviour once{[](const Problem& p, const Values&) { return p == Problem{}; }, {}, {}};
-  const Run result = run(once, options);
+  const attest::Run result = run(once, options);
   EXPECT_EQ(result.tallies[1].cases, 1U);
   EXPECT_EQ(result.tallies[0].cases, 45U);
   EXPECT_EQ(result.tallies[2].cases, 45U);
@@ -112,7 +112,7 @@ TEST(Campaign, TwoCasesThatShrinkToOneAreOneFinding) {
   CampaignOptions options = cases(200);
   options.findings_per_property = 4;
   options.properties = {"third"};
-  const Run result =
+  const attest::Run result =
       run({[](const Problem& p, const Values&) { return p.causal; }, {}, {}}, options);
   EXPECT_EQ(result.findings.size(), 1U);
   EXPECT_EQ(result.tallies.size(), 1U);
@@ -120,7 +120,7 @@ TEST(Campaign, TwoCasesThatShrinkToOneAreOneFinding) {
 }
 
 TEST(Campaign, FaultsAreFindingsAndDeclinesAreNot) {
-  const Run result = run({{},
+  const attest::Run result = run({{},
                           [](const Problem& p) { return std::string(p.keys > 20 ? "hung" : ""); },
                           [](const Problem& p) { return p.bias; }},
                          cases(60));
@@ -142,7 +142,7 @@ TEST(Campaign, TheCorpusRunsFirstAndOnTopOfTheBudget) {
   Case known;
   known.problem.keys = 7;
   options.first = {{"third", known}, {"first", known}};
-  const Run result = run({}, options, events);
+  const attest::Run result = run({}, options, events);
   ASSERT_EQ(ran.size(), 5U);
   EXPECT_EQ(ran[0], options.first[0]);
   EXPECT_EQ(ran[1], options.first[1]);
@@ -159,7 +159,7 @@ TEST(Campaign, StopsWhenAskedAndSaysSo) {
   CampaignEvents events;
   std::uint64_t begun = 0;
   events.about_to_run = [&](const std::string&, const Case&) { stop = ++begun >= 25; };
-  const Run result = run_campaign([] { return fake_subject({}); }, {}, events, stop);
+  const attest::Run result = run_campaign([] { return fake_subject({}); }, {}, events, stop);
   EXPECT_TRUE(result.interrupted);
   EXPECT_GE(result.cases(), 24U);
   EXPECT_LE(result.cases(), 27U);
@@ -176,7 +176,7 @@ TEST(Campaign, AFaultThatComesWithTheStopIsNotBelieved) {
                          },
                          {}});
   };
-  const Run result = run_campaign(make, cases(10), {}, stop);
+  const attest::Run result = run_campaign(make, cases(10), {}, stop);
   EXPECT_TRUE(result.findings.empty());
   EXPECT_EQ(result.next_index, 0U) << "what was lost is drawn again by whoever goes on";
 }
@@ -186,9 +186,9 @@ TEST(Campaign, KeepsToItsSeconds) {
   options.budget_seconds = 0.2;
   double share = 0;
   CampaignEvents events;
-  events.progress = [&](const Run&, double done) { share = std::max(share, done); };
+  events.progress = [&](const attest::Run&, double done) { share = std::max(share, done); };
   const auto begin = std::chrono::steady_clock::now();
-  const Run result = run({[](const Problem&, const Values&) {
+  const attest::Run result = run({[](const Problem&, const Values&) {
                             std::this_thread::sleep_for(std::chrono::milliseconds(5));
                             return false;
                           },
@@ -206,7 +206,7 @@ TEST(Campaign, KeepsToItsSeconds) {
 TEST(Campaign, AThrowingCheckEndsItButKeepsWhatWasFound) {
   CampaignOptions options = cases(1000);
   options.first = {{"first", {}}};
-  const Run result = run({[](const Problem& p, const Values&) { return p == Problem{}; },
+  const attest::Run result = run({[](const Problem& p, const Values&) { return p == Problem{}; },
                           [](const Problem& p) -> std::string {
                             if (p.keys == 33) throw Error("the disk is full");
                             return {};

@@ -65,11 +65,8 @@ Check parse_check(std::string_view line) {
   const std::string_view word = line.substr(begin, end - begin);
   const auto names_it = [word](const Property& property) { return property.name == word; };
   if (std::ranges::any_of(catalogue(), names_it)) {
-    try {
-      return {std::string(word), parse_case(line.substr(std::min(end + 1, line.size())))};
-    } catch (const Error& error) {
-      throw Error(fmt::format("after '{}': {}", word, error.what()));
-    }
+    // Blanks in its place, so that errors name columns of the whole line.
+    return {std::string(word), parse_case(std::string(end, ' ').append(line.substr(end)))};
   }
   try {
     return {{}, parse_case(line)};

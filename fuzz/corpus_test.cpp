@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "properties/domains/domain.hpp"
@@ -48,7 +49,8 @@ TEST_F(Corpus, KeepsWhatIsAddedOnce) {
 }
 
 TEST_F(Corpus, SkipsCommentsAndOtherFiles) {
-  write("a.case", "# origin\n\n   \nfirst " + print(draw_case("first", 1, 0)) + "\nsecond\n");
+  write("a.case", "# origin\n\n   \nfirst " + print(draw_case("first", 1, 0)) + "\nsecond " +
+                      print(Case{}) + "\n");
   write("b.txt", "nonsense");
   EXPECT_EQ(read_corpus(folder_).size(), 2U);
   EXPECT_TRUE(read_corpus(folder_ / "nowhere").empty());
