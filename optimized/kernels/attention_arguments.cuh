@@ -1,0 +1,146 @@
+// What an attention kernel receives: the Problem and its tensors as plain pointers and strides.
+// Knows the C ABI and nothing of any algorithm.
+#pragma once
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cfloat>
+#include <cstdint>
+
+#include "optimized/plugin/attest_subject.h"
+
+namespace attest::kernels {
+
+// log2(e) and ln(2) to the last bit of a float.
+constexpr float kLog2E = 1.4426950408889634F;
+
+/// A tensor of (batch, head, row, column), whatever its strides; the last one is 1.
+struct View {
+  void* data = nullptr;
+  int64_t batch = 0, head = 0, row = 0;  // strides in elements: 64 bits, a batch may span 2^31
+  uint32_t format = ATTEST_F32;
+  bool vectors = false;  // every row starts where four elements may be loaded at once
+
+  __host__ __device__ int64_t offset(int64_t b, int64_t h, int64_t i) const {
+    return b * batch + h * head + i * row;
+  }
+};
+
+struct AttentionArguments {
+  View q;               // (batch, query_heads, queries, depth)
+  View k;               // (batch, kv_heads, capacity, depth)
+  View v;               // (batch, kv_heads, capacity, v_depth)
+  View o;               // (batch, query_heads, queries, v_depth)
+  View lse;             // (batch, query_heads, queries, 1)         f32
+  View bias;            // (batch, query_heads, queries, keys)      f32, or data == nullptr
+  View mask;            // (batch, 1, queries, keys)                uint8, or data == nullptr
+  const float* slopes;  // (query_heads), or nullptr
+  const float* sinks;   // (query_heads), or nullptr
+  const int32_t* query_lengths;  // (batch), or nullptr: all full
+  const int32_t* key_lengths;    // (batch), or nullptr: all full
+  int query_heads, kv_heads, queries, keys, depth, v_depth;
+  int64_t window_left, window_right;  // inclusive, -1: unbounded
+  float softcap;                      // 0: off
+  float scale;                        // multiplies q.k in natural mode
+  // Logits are kept in a unit of our choice. In natural mode (anything is done to a logit beside
+  // scaling it) the unit is 1 nat. Otherwise it is `scale` nats: q.k is used as it comes, and
+  // scaling costs no rounding of its own.
+  bool natural;
+  float nats_per_unit, bits_per_unit;
+  bool causal, bottom_right, empty_is_nan, base_two;
+};
+
+inline uint32_t format_of(DLDataType type) {
+  if (type.code == kDLBfloat) {
+    return ATTEST_BF16;
+  }
+  if (type.code == ATTEST_DL_FLOAT8_E4M3FN) {
+    return ATTEST_E4M3;
+  }
+  if (type.code == ATTEST_DL_FLOAT8_E5M2) {
+    return ATTEST_E5M2;
+  }
+  return type.bits == 16 ? ATTEST_F16 : ATTEST_F32;
+}
+
+/// The View of a tensor whose axes are numbered as given; -1: the tensor has no such axis.
+inline View view_of(const DLTensor& tensor, int batch_axis, int head_axis, int row_axis) {
+  View view;
+  if (tensor.data == nullptr) {
+    return view;
+  }
+  const auto stride = [&](int axis) -> int64_t {
+    if (axis < 0) {
+      return 0;
+    }
+    if (tensor.strides != nullptr) {
+      return tensor.strides[axis];
+    }
+    int64_t product = 1;  // DLPack: no strides means compact and row-major
+    for (int later = axis + 1; later < tensor.ndim; ++later) {
+      product *= tensor.shape[later];
+    }
+    return product;
+  };
+  view.data = static_cast<char*>(tensor.data) + tensor.byte_offset;
+  view.batch = stride(batch_axis);
+  view.head = stride(head_axis);
+  view.row = stride(row_axis);
+  view.format = format_of(tensor.dtype);
+  const uintptr_t four_elements = 4U * (tensor.dtype.bits / 8U);
+  view.vectors = reinterpret_cast<uintptr_t>(view.data) % four_elements == 0 &&
+                 view.batch % 4 == 0 && view.head % 4 == 0 && view.row % 4 == 0;
+  return view;
+}
+
+template <class Number>
+const Number* vector_of(const DLTensor& tensor) {
+  return tensor.data == nullptr ? nullptr
+                                : reinterpret_cast<const Number*>(static_cast<char*>(tensor.data) +
+                                                                  tensor.byte_offset);
+}
+
+inline AttentionArguments arguments_of(const AttestAttention& attention) {
+  const AttestProblem& problem = attention.problem;
+  const bool has_bias = (problem.flags & ATTEST_BIAS) != 0;
+  const bool has_alibi = (problem.flags & ATTEST_ALIBI) != 0;
+  const bool has_sinks = (problem.flags & ATTEST_SINKS) != 0;
+  const bool has_mask = (problem.flags & ATTEST_MASK) != 0;
+  AttentionArguments a{};
+  a.q = view_of(attention.q, 0, 1, 2);
+  a.k = view_of(attention.k, 0, 1, 2);
+  a.v = view_of(attention.v, 0, 1, 2);
+  a.o = view_of(attention.o, 0, 1, 2);
+  a.lse = view_of(attention.lse, 0, 1, 2);
+  a.bias = has_bias ? view_of(attention.bias, 0, 1, 2) : View{};
+  a.mask = has_mask ? view_of(attention.mask, 0, -1, 1) : View{};
+  a.slopes = has_alibi ? vector_of<float>(attention.slopes) : nullptr;
+  a.sinks = has_sinks ? vector_of<float>(attention.sinks) : nullptr;
+  a.query_lengths = vector_of<int32_t>(attention.query_lengths);
+  a.key_lengths = vector_of<int32_t>(attention.key_lengths);
+  a.query_heads = static_cast<int>(problem.query_heads);
+  a.kv_heads = static_cast<int>(problem.kv_heads);
+  a.queries = static_cast<int>(problem.queries);
+  a.keys = static_cast<int>(problem.keys);
+  a.depth = static_cast<int>(problem.depth);
+  a.v_depth = static_cast<int>(problem.v_depth);
+  // A window wider than any sequence hides nothing; clamped, so that adding to it cannot overflow.
+  a.window_left = std::min<int64_t>(problem.window_left, INT64_C(1) << 40);
+  a.window_right = std::min<int64_t>(problem.window_right, INT64_C(1) << 40);
+  a.softcap = problem.softcap;
+  a.scale = problem.scale;
+  // One rounding; a product that is zero, subnormal or infinite, or a scale that would turn the
+  // order of the logits round, is left to natural mode.
+  const float bits = static_cast<float>(static_cast<double>(problem.scale) * 1.4426950408889634);
+  const bool usable = bits >= FLT_MIN && bits <= FLT_MAX;
+  a.natural = problem.softcap > 0 || has_bias || has_alibi || has_sinks || !usable;
+  a.nats_per_unit = a.natural ? 1.0F : problem.scale;
+  a.bits_per_unit = a.natural ? kLog2E : bits;
+  a.causal = (problem.flags & ATTEST_CAUSAL) != 0;
+  a.bottom_right = problem.alignment == ATTEST_BOTTOM_RIGHT;
+  a.empty_is_nan = problem.empty_row == ATTEST_EMPTY_NAN;
+  a.base_two = problem.lse_base == ATTEST_LSE_TWO;
+  return a;
+}
+
+}  // namespace attest::kernels

@@ -1,0 +1,33 @@
+// Launchers: one host function per kernel family. They put work on the given stream and report the
+// status of the launch; they neither allocate nor synchronise. What is accepted is decided before,
+// in kernels_plugin.cu.
+#pragma once
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "optimized/plugin/attest_subject.h"
+
+namespace attest::kernels {
+
+/// Keys between two rescales of a row, in every kernel here. What AttestPrecision declares.
+constexpr int kKeyBlock = 32;
+
+/// The widest row of q, k or v that the kernels hold.
+constexpr int kDepthLimit = 256;
+
+cudaError_t launch_flash_prefill(const AttestAttention& attention);
+
+/// Floats of scratch for launch_split_keys.
+int64_t split_keys_scratch_floats(const AttestProblem& problem);
+cudaError_t launch_split_keys(const AttestAttention& attention);
+
+cudaError_t launch_cache_append(const AttestAppend& append);
+
+cudaError_t launch_projection(const AttestProjection& projection);
+
+/// Blocks that a launch would need; more than 2^31 - 1 cannot be launched.
+int64_t flash_prefill_blocks(const AttestProblem& problem);
+int64_t split_keys_blocks(const AttestProblem& problem);
+
+}  // namespace attest::kernels
