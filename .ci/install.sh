@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# shellcheck disable=SC2154 # $root is the sourcing script's
 # Sourced by ./attest and .ci/run: brings what the build needs onto a Debian or Ubuntu machine.
 # Knows packages and nvcc; does not know how to build. Needs $root. Everything it says goes to
 # stderr. What it cannot do ends the script with status 2 and the exact commands to type.

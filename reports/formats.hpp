@@ -2,9 +2,11 @@
 // Nothing here runs a subject or judges a number: it renders, stores and reads what others found.
 // All readers throw Error naming the file and the field; all writers throw Error when they cannot.
 #pragma once
+#include <cstddef>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -95,6 +97,9 @@ struct TensorsFile {
 /// `problem_line` (may be empty) holds words of a case line and overrides the metadata. Extents
 /// need not be said: they follow from the shapes; said, they must agree.
 TensorsFile read_tensors_file(const std::filesystem::path& path, std::string_view problem_line);
+/// The same, of bytes that are there already; `file_name` is for messages.
+TensorsFile read_tensors(std::span<const std::byte> bytes, const std::string& file_name,
+                         std::string_view problem_line);
 void write_tensors_file(const std::filesystem::path& path, const Problem& problem,
                         const Values& values);
 /// O and LSE as F64 (with their tails o_tail, lse_tail), and the certified digits in the metadata.

@@ -1,0 +1,299 @@
+// Tensor files: which names mean what, how shapes and words become a Problem, and the way back.
+// What a file may hold is documented, for people, in README.md.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+
+#include "reference/text.hpp"
+#include "reports/conversion.hpp"
+#include "reports/formats.hpp"
+#include "reports/safetensors.hpp"
+
+namespace attest {
+namespace {
+
+constexpr std::string_view kNames[] = {"q",      "k", "v",   "bias",   "mask",    "sinks",
+                                       "slopes", "o", "lse", "o_tail", "lse_tail"};
+
+/// One file while it is read.
+class Reader {
+ public:
+  Reader(const Safetensors& content, std::string file_name, std::string_view problem_line)
+      : content_(content), file_name_(std::move(file_name)), line_(problem_line) {}
+
+  TensorsFile read() {
+    TensorsFile file;
+    require_known_names();
+    for (const StoredTensor& tensor : content_.tensors) file.names.push_back(tensor.name);
+    collect_words();
+    order_.rows_before_heads = rows_before_heads();
+    file.problem = read_problem();
+    read_values(file);
+    if (const auto* o = content_.find("o")) file.o = answer(*o, file.problem);
+    if (const auto* lse = content_.find("lse")) file.lse = answer_lse(*lse, file.problem);
+    return file;
+  }
+
+ private:
+  std::string where(std::string_view tensor) const {
+    return fmt::format("{}: {}", file_name_, tensor);
+  }
+
+  const StoredTensor& needed(std::string_view name, std::string_view why) const {
+    const StoredTensor* tensor = content_.find(name);
+    if (tensor == nullptr) {
+      throw Error(fmt::format("{}: holds no tensor {}, {}", file_name_, name, why));
+    }
+    return *tensor;
+  }
+
+  // A tensor that would be ignored silently, say `sink`, would make this another Problem.
+  void require_known_names() const {
+    for (const StoredTensor& tensor : content_.tensors) {
+      if (std::find(std::begin(kNames), std::end(kNames), tensor.name) != std::end(kNames))
+        continue;
+      const std::string near = nearest(tensor.name, kNames);
+      throw Error(fmt::format("{}: the tensor {} means nothing here{}; known are {}", file_name_,
+                              tensor.name, near.empty() ? "" : ", did you mean " + near + "?",
+                              fmt::join(kNames, ", ")));
+    }
+  }
+
+  /// The keys of the command line and of the metadata; what the first says wins.
+  void collect_words() {
+    add_words(line_, words_);
+    const auto stored = content_.metadata.find("problem");
+    from_metadata_ = stored != content_.metadata.end();
+    if (!from_metadata_) return;
+    std::map<std::string, std::string> added;
+    add_words(stored->second, added);
+    for (const auto& [key, word] : added) {
+      if (words_.emplace(key, word).second) line_ += " " + word;
+    }
+  }
+
+  static void add_words(std::string_view text, std::map<std::string, std::string>& words) {
+    for (std::size_t start = 0; start < text.size();) {
+      const std::size_t stop = std::min(text.find_first_of(" \t\r\n", start), text.size());
+      const std::string_view word = text.substr(start, stop - start);
+      if (!word.empty()) words.emplace(word.substr(0, word.find('=')), word);
+      start = stop + 1;
+    }
+  }
+
+  bool says(const std::string& key) const { return words_.contains(key); }
+  void append(const std::string& key, const std::string& word) {
+    if (!says(key)) line_ += " " + word;
+  }
+
+  bool rows_before_heads() const {
+    const auto axes = content_.metadata.find("axes");
+    if (axes == content_.metadata.end()) {
+      const auto layout = words_.find("layout");
+      return layout != words_.end() && layout->second == "layout=bthd";
+    }
+    if (axes->second != "bhtd" && axes->second != "bthd") {
+      throw Error(
+          fmt::format("{}: axes is \"{}\"; legal are bhtd and bthd", file_name_, axes->second));
+    }
+    return axes->second == "bthd";
+  }
+
+  /// The format that holds every number of q, k and v as they are stored.
+  Format input_format() const {
+    const auto format = format_of(content_.find("q")->dtype);
+    for (const std::string_view name : {"q", "k", "v"}) {
+      if (format_of(content_.find(name)->dtype) != format) return Format::f32;
+    }
+    return format.value_or(Format::f32);
+  }
+
+  // The words given come first, so that the column in an error is the column that was typed.
+  Problem read_problem() {
+    const Extent4 q = extents_of(needed("q", "the queries"), order_, where("q"));
+    const Extent4 k = extents_of(needed("k", "the keys"), order_, where("k"));
+    const Extent4 v = extents_of(needed("v", "the values"), order_, where("v"));
+    append("q", fmt::format("q={}x{}x{}x{}", q[0], q[1], q[2], q[3]));
+    append("kv", fmt::format("kv={}x{}x{}", k[1], k[2], v[3]));
+    // A line from metadata is complete: what it leaves out is the default.
+    const Format input = input_format();
+    if (!from_metadata_) append("in", fmt::format("in={}", name_of(input)));
+    if (!from_metadata_) append("out", fmt::format("out={}", name_of(output_format(input))));
+    for (const auto& [tensor, word] : kOptional) {
+      if (content_.find(tensor) != nullptr) append(word, word);
+    }
+    try {
+      return parse_problem(line_);
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}: in \"{}\": {}", file_name_, line_, error.what()));
+    }
+  }
+
+  Format output_format(Format input) const {
+    const StoredTensor* o = content_.find("o");
+    const Format format = o == nullptr ? input : format_of(o->dtype).value_or(Format::f32);
+    return format == Format::f16 || format == Format::bf16 ? format : Format::f32;
+  }
+
+  Tensor shaped(std::string_view name, const Extent4& extent, Format format) const {
+    const StoredTensor& stored = needed(name, "which the Problem says is there");
+    if (extents_of(stored, order_, where(name)) != extent) {
+      throw Error(fmt::format(
+          "{}: shape {} does not fit the Problem, which needs (batch, head, row, "
+          "column) = {}",
+          where(name), shape_text(stored.shape), shape_text({extent.begin(), extent.end()})));
+    }
+    return tensor_of(stored, order_, format, where(name));
+  }
+
+  void read_values(TensorsFile& file) const {
+    const Problem& p = file.problem;
+    Values& values = file.values;
+    values.q = shaped("q", {p.batch, p.query_heads, p.queries, p.depth}, p.input);
+    values.k = shaped("k", {p.batch, p.kv_heads, p.keys, p.depth}, p.input);
+    values.v = shaped("v", {p.batch, p.kv_heads, p.keys, p.v_depth}, p.input);
+    if (p.bias) values.bias = read_bias({p.batch, p.query_heads, p.queries, p.keys});
+    if (p.alibi) values.slopes = per_head("slopes", p.query_heads);
+    if (p.sinks) values.sinks = per_head("sinks", p.query_heads);
+    if (p.mask) values.mask = read_mask(p);
+  }
+
+  Tensor read_bias(const Extent4& extent) const {
+    Tensor bias =
+        broadcast_of(needed("bias", "which the Problem says is there"), extent, where("bias"));
+    for (Index flat = 0; flat < bias.count(); ++flat) {
+      const double number = bias.at(flat);
+      if (std::isnan(number) || number == INFINITY) {
+        throw Error(fmt::format("{}: element {} is {}; legal are finite numbers and -inf",
+                                where("bias"), flat, number));
+      }
+    }
+    return bias;
+  }
+
+  Tensor per_head(std::string_view name, Index heads) const {
+    Tensor tensor = broadcast_of(needed(name, "which the Problem says is there"), {1, 1, 1, heads},
+                                 where(name));
+    for (Index flat = 0; flat < heads; ++flat) {
+      if (!std::isfinite(tensor.at(flat))) {
+        throw Error(fmt::format("{}: element {} is not finite", where(name), flat));
+      }
+    }
+    return tensor;
+  }
+
+  VisibilityMask read_mask(const Problem& p) const {
+    StoredTensor stored = needed("mask", "which the Problem says is there");
+    // (Tq, Tk), (B, Tq, Tk) or (B, 1, Tq, Tk): the heads share it.
+    if (stored.shape.size() == 3) stored.shape.insert(stored.shape.begin() + 1, 1);
+    if (stored.shape.size() == 4 && stored.shape[1] != 1) {
+      throw Error(
+          fmt::format("{}: shape {} has a mask per head; all heads share one here: write it "
+                      "as a bias of 0 and -inf instead",
+                      where("mask"), shape_text(stored.shape)));
+    }
+    const Tensor numbers = broadcast_of(stored, {p.batch, 1, p.queries, p.keys}, where("mask"));
+    VisibilityMask mask{p.batch, p.queries, p.keys, {}};
+    mask.visible.resize(static_cast<std::size_t>(numbers.count()));
+    for (Index flat = 0; flat < numbers.count(); ++flat) {
+      const double number = numbers.at(flat);
+      if (number != 0 && number != 1) {
+        throw Error(fmt::format("{}: element {} is {}; legal are 1 (visible) and 0", where("mask"),
+                                flat, number));
+      }
+      mask.visible[static_cast<std::size_t>(flat)] = number == 1 ? 1 : 0;
+    }
+    return mask;
+  }
+
+  std::vector<double> answer(const StoredTensor& o, const Problem& p) const {
+    if (extents_of(o, order_, where("o")) !=
+        Extent4{p.batch, p.query_heads, p.queries, p.v_depth}) {
+      throw Error(
+          fmt::format("{}: shape {} is not that of the output", where("o"), shape_text(o.shape)));
+    }
+    return numbers_of(o, order_, where("o"));
+  }
+
+  // (T), (H, T) or (B, H, T), with or without a last axis of 1; heads before rows always.
+  std::vector<double> answer_lse(StoredTensor lse, const Problem& p) const {
+    const std::string text = shape_text(lse.shape);
+    const bool trailing = lse.shape.size() == 4 && lse.shape[3] == 1;
+    if (!trailing) lse.shape.push_back(1);
+    if (lse.shape.size() > 4 ||
+        extents_of(lse, {}, where("lse")) != Extent4{p.batch, p.query_heads, p.queries, 1}) {
+      throw Error(fmt::format("{}: shape {} is not (batch, head, query)", where("lse"), text));
+    }
+    return numbers_of(lse, {}, where("lse"));
+  }
+
+  // Which word of a line announces which optional tensor.
+  static constexpr std::pair<const char*, const char*> kOptional[] = {
+      {"bias", "bias"}, {"slopes", "alibi"}, {"sinks", "sinks"}, {"mask", "mask"}};
+
+  const Safetensors& content_;
+  std::string file_name_, line_;
+  std::map<std::string, std::string> words_;
+  bool from_metadata_ = false;
+  AxisOrder order_;
+};
+
+template <class Number>
+StoredTensor stored(std::string name, Dtype dtype, std::vector<Index> shape,
+                    const std::vector<Number>& numbers) {
+  return {std::move(name), dtype, std::move(shape), std::as_bytes(std::span(numbers))};
+}
+
+StoredTensor stored(std::string name, const Tensor& tensor) {
+  return stored(std::move(name), dtype_of(tensor.format),
+                {tensor.extent.begin(), tensor.extent.end()}, tensor.bytes);
+}
+
+}  // namespace
+
+TensorsFile read_tensors(std::span<const std::byte> bytes, const std::string& file_name,
+                         std::string_view problem_line) {
+  const Safetensors content = parse_safetensors(bytes, file_name);
+  return Reader(content, file_name, problem_line).read();
+}
+
+TensorsFile read_tensors_file(const std::filesystem::path& path, std::string_view problem_line) {
+  const MappedFile file(path);
+  return read_tensors(file.bytes(), path.string(), problem_line);
+}
+
+void write_tensors_file(const std::filesystem::path& path, const Problem& problem,
+                        const Values& values) {
+  Safetensors content;
+  content.metadata = {{"axes", "bhtd"}, {"problem", print(problem)}};
+  content.tensors = {stored("q", values.q), stored("k", values.k), stored("v", values.v)};
+  if (problem.bias && values.bias) content.tensors.push_back(stored("bias", *values.bias));
+  if (problem.alibi && values.slopes) content.tensors.push_back(stored("slopes", *values.slopes));
+  if (problem.sinks && values.sinks) content.tensors.push_back(stored("sinks", *values.sinks));
+  if (problem.mask && values.mask) {
+    const VisibilityMask& mask = *values.mask;
+    content.tensors.push_back(
+        stored("mask", Dtype::BOOL, {mask.batch, mask.queries, mask.keys}, mask.visible));
+  }
+  write_whole(path, print_safetensors(content));
+}
+
+void write_truth_file(const std::filesystem::path& path, const Problem& problem, const Truth& truth,
+                      int digits) {
+  const std::vector<Index> o_shape(truth.extent.begin(), truth.extent.end());
+  const std::vector<Index> lse_shape(truth.extent.begin(), truth.extent.begin() + 3);
+  Safetensors content;
+  content.metadata = {
+      {"axes", "bhtd"}, {"problem", print(problem)}, {"digits", fmt::to_string(digits)}};
+  content.tensors = {stored("o", Dtype::F64, o_shape, truth.o),
+                     stored("lse", Dtype::F64, lse_shape, truth.lse),
+                     stored("o_tail", Dtype::F64, o_shape, truth.o_tail),
+                     stored("lse_tail", Dtype::F64, lse_shape, truth.lse_tail)};
+  write_whole(path, print_safetensors(content));
+}
+
+}  // namespace attest
