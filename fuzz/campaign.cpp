@@ -50,7 +50,7 @@ class Campaign {
         properties_.push_back(&property);
       }
     }
-    for (const Check& check : options.first) {
+    for (const PropertyCase& check : options.first) {
       const auto at = std::ranges::find(properties_, &property_named(check.property));
       if (at == properties_.end()) continue;
       Ticket& ticket = first_.emplace_back();
@@ -106,7 +106,7 @@ class Campaign {
   void fail(std::string_view what, const Ticket& ticket) {
     const std::lock_guard lock(mutex_);
     if (!error_.empty()) return;
-    const Check check{std::string(properties_[ticket.property]->name), ticket.test_case};
+    const PropertyCase check{std::string(properties_[ticket.property]->name), ticket.test_case};
     error_ = fmt::format("{} (while checking '{}')", what, print(check));
   }
 

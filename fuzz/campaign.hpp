@@ -21,7 +21,7 @@ struct CampaignOptions {
   std::optional<std::uint64_t> budget_cases;  // drawn cases; what `first` holds comes on top
   unsigned threads = 2;
   std::vector<std::string> properties;  // empty: all of the catalogue
-  std::vector<Check> first;             // run before anything is drawn: the regression corpus
+  std::vector<PropertyCase> first;      // run before anything is drawn: the regression corpus
   double shrink_seconds = 5;            // per finding
   std::uint64_t shrink_steps = 400;     // per finding
   /// As many of one kind (violated, or faulted in one way) end the drawing of a property.

@@ -120,10 +120,11 @@ TEST(Campaign, TwoCasesThatShrinkToOneAreOneFinding) {
 }
 
 TEST(Campaign, FaultsAreFindingsAndDeclinesAreNot) {
-  const attest::Run result = run({{},
-                          [](const Problem& p) { return std::string(p.keys > 20 ? "hung" : ""); },
-                          [](const Problem& p) { return p.bias; }},
-                         cases(60));
+  const attest::Run result =
+      run({{},
+           [](const Problem& p) { return std::string(p.keys > 20 ? "hung" : ""); },
+           [](const Problem& p) { return p.bias; }},
+          cases(60));
   EXPECT_FALSE(result.findings.empty());
   for (const Finding& finding : result.findings) {
     EXPECT_EQ(finding.verdict.outcome, Outcome::faulted);
@@ -133,7 +134,7 @@ TEST(Campaign, FaultsAreFindingsAndDeclinesAreNot) {
 }
 
 TEST(Campaign, TheCorpusRunsFirstAndOnTopOfTheBudget) {
-  std::vector<Check> ran;
+  std::vector<PropertyCase> ran;
   CampaignEvents events;
   events.about_to_run = [&](const std::string& property, const Case& test_case) {
     ran.push_back({property, test_case});
@@ -146,12 +147,12 @@ TEST(Campaign, TheCorpusRunsFirstAndOnTopOfTheBudget) {
   ASSERT_EQ(ran.size(), 5U);
   EXPECT_EQ(ran[0], options.first[0]);
   EXPECT_EQ(ran[1], options.first[1]);
-  EXPECT_EQ(ran[2], (Check{"first", draw_case("first", 1, 0)}));
+  EXPECT_EQ(ran[2], (PropertyCase{"first", draw_case("first", 1, 0)}));
   EXPECT_EQ(result.next_index, 3U);
   options.first_index = 3;
   ran.clear();
   EXPECT_EQ(run({}, options, events).next_index, 6U);
-  EXPECT_EQ(ran[2], (Check{"first", draw_case("first", 1, 1)}));
+  EXPECT_EQ(ran[2], (PropertyCase{"first", draw_case("first", 1, 1)}));
 }
 
 TEST(Campaign, StopsWhenAskedAndSaysSo) {
@@ -189,12 +190,12 @@ TEST(Campaign, KeepsToItsSeconds) {
   events.progress = [&](const attest::Run&, double done) { share = std::max(share, done); };
   const auto begin = std::chrono::steady_clock::now();
   const attest::Run result = run({[](const Problem&, const Values&) {
-                            std::this_thread::sleep_for(std::chrono::milliseconds(5));
-                            return false;
-                          },
-                          {},
-                          {}},
-                         options, events);
+                                    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                                    return false;
+                                  },
+                                  {},
+                                  {}},
+                                 options, events);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   EXPECT_GE(took.count(), 0.2);
   EXPECT_LT(took.count(), 5);
@@ -207,12 +208,12 @@ TEST(Campaign, AThrowingCheckEndsItButKeepsWhatWasFound) {
   CampaignOptions options = cases(1000);
   options.first = {{"first", {}}};
   const attest::Run result = run({[](const Problem& p, const Values&) { return p == Problem{}; },
-                          [](const Problem& p) -> std::string {
-                            if (p.keys == 33) throw Error("the disk is full");
-                            return {};
-                          },
-                          {}},
-                         options);
+                                  [](const Problem& p) -> std::string {
+                                    if (p.keys == 33) throw Error("the disk is full");
+                                    return {};
+                                  },
+                                  {}},
+                                 options);
   EXPECT_EQ(result.findings.size(), 1U);
   EXPECT_NE(result.error.find("the disk is full (while checking '"), std::string::npos)
       << result.error;

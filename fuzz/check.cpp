@@ -53,13 +53,13 @@ std::vector<std::string_view> property_names() {
 
 }  // namespace
 
-std::string print(const Check& check) {
+std::string print(const PropertyCase& check) {
   const std::string line = print(check.test_case);
   if (check.property.empty() || line.empty()) return check.property + line;
   return check.property + " " + line;
 }
 
-Check parse_check(std::string_view line) {
+PropertyCase parse_check(std::string_view line) {
   const std::size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
   const std::size_t end = std::min(line.find_first_of(" \t", begin), line.size());
   const std::string_view word = line.substr(begin, end - begin);

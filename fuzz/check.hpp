@@ -1,4 +1,4 @@
-// Check: a property and a Case, which is all that a journal line, a corpus line or a replay says;
+// A check: a property and a Case, which is all that a journal line, a corpus line or a replay says;
 // and what comes of running one. Nothing here is random, and nothing here knows of campaigns.
 #pragma once
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace attest {
 
-struct Check {
+struct PropertyCase {
   std::string property;  // empty in a line that names none
   Case test_case;
-  bool operator==(const Check&) const = default;
+  bool operator==(const PropertyCase&) const = default;
 };
 
 /// "causality q=1x1x2x1 ...": the property's name, then the case line.
-std::string print(const Check& check);
+std::string print(const PropertyCase& check);
 /// The first word is a property when it holds no '='. Throws Error as parse_case does, and for an
 /// unknown property (suggesting the nearest).
-Check parse_check(std::string_view line);
+PropertyCase parse_check(std::string_view line);
 
 /// Throws Error for an unknown name, suggesting the nearest.
 const Property& property_named(std::string_view name);

@@ -21,13 +21,13 @@ std::string message_of(std::string_view line) {
 
 TEST(Check, LineRoundTrips) {
   for (std::uint64_t index = 0; index < 100; ++index) {
-    const Check check{"second", draw_case("second", 9, index)};
+    const PropertyCase check{"second", draw_case("second", 9, index)};
     EXPECT_EQ(parse_check(print(check)), check) << print(check);
-    const Check nameless{{}, check.test_case};
+    const PropertyCase nameless{{}, check.test_case};
     EXPECT_EQ(parse_check(print(nameless)), nameless) << print(nameless);
   }
-  EXPECT_EQ(parse_check(print(Check{"first", {}})), (Check{"first", {}}));
-  EXPECT_EQ(parse_check(print(Check{})), Check{});
+  EXPECT_EQ(parse_check(print(PropertyCase{"first", {}})), (PropertyCase{"first", {}}));
+  EXPECT_EQ(parse_check(print(PropertyCase{})), PropertyCase{});
 }
 
 TEST(Check, SuggestsThePropertyThatWasMeant) {

@@ -31,7 +31,7 @@ void write_whole(const fs::path& path, const std::string& text) {
   }
 }
 
-void read_lines(const fs::path& path, std::vector<Check>& checks) {
+void read_lines(const fs::path& path, std::vector<PropertyCase>& checks) {
   std::ifstream file(path);
   if (!file) throw Error(fmt::format("cannot read '{}'", path.string()));
   std::string line;
@@ -52,19 +52,20 @@ void read_lines(const fs::path& path, std::vector<Check>& checks) {
 
 }  // namespace
 
-std::vector<Check> read_corpus(const fs::path& folder) {
+std::vector<PropertyCase> read_corpus(const fs::path& folder) {
   std::vector<fs::path> paths;
   std::error_code failed;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, failed)) {
     if (entry.path().extension() == ".case") paths.push_back(entry.path());
   }
   std::ranges::sort(paths);
-  std::vector<Check> checks;
+  std::vector<PropertyCase> checks;
   for (const fs::path& path : paths) read_lines(path, checks);
   return checks;
 }
 
-fs::path add_to_corpus(const fs::path& folder, const Check& check, const std::string& origin) {
+fs::path add_to_corpus(const fs::path& folder, const PropertyCase& check,
+                       const std::string& origin) {
   std::uint64_t digest = 0xcbf29ce484222325ULL;  // FNV-1a, 64 bits
   const std::string line = print(check);
   for (const char letter : line) {

@@ -14,11 +14,11 @@ namespace attest {
 /// Every line of every *.case file of `folder`, in the order of file names. Blank lines and those
 /// that begin with '#' are skipped; every other line must name its property. Throws Error naming
 /// file, line and column. A folder that is not there holds nothing.
-std::vector<Check> read_corpus(const std::filesystem::path& folder);
+std::vector<PropertyCase> read_corpus(const std::filesystem::path& folder);
 
 /// Adds a file for `check` unless there is one already; `origin` becomes its comment. Returns its
 /// path. The file appears whole or not at all. Throws Error when the folder cannot be written.
-std::filesystem::path add_to_corpus(const std::filesystem::path& folder, const Check& check,
+std::filesystem::path add_to_corpus(const std::filesystem::path& folder, const PropertyCase& check,
                                     const std::string& origin);
 
 /// Where a campaign that was killed goes on. Valid only for the same seed and the same properties,

@@ -37,15 +37,15 @@ class Corpus : public testing::Test {
 };
 
 TEST_F(Corpus, KeepsWhatIsAddedOnce) {
-  std::vector<Check> checks;
+  std::vector<PropertyCase> checks;
   for (std::uint64_t index = 0; index < 5; ++index) {
     checks.push_back({"first", draw_case("first", 3, index)});
     const fs::path path = add_to_corpus(folder_, checks.back(), "a test");
     EXPECT_EQ(add_to_corpus(folder_, checks.back(), "again"), path);
   }
-  const std::vector<Check> read = read_corpus(folder_);
+  const std::vector<PropertyCase> read = read_corpus(folder_);
   ASSERT_EQ(read.size(), checks.size());
-  for (const Check& check : checks) EXPECT_EQ(std::ranges::count(read, check), 1);
+  for (const PropertyCase& check : checks) EXPECT_EQ(std::ranges::count(read, check), 1);
 }
 
 TEST_F(Corpus, SkipsCommentsAndOtherFiles) {
