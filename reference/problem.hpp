@@ -45,8 +45,8 @@ struct Problem {
   bool alibi = false;               // Values carries slopes; adds -slope[h] * |i + diagonal - j|
   bool sinks = false;  // Values carries one logit per query head that joins the denominator only
   bool mask = false;   // Values carries an explicit boolean mask, true = visible
-  std::vector<Index> query_lengths;  // one per batch entry, each <= queries; empty: all full
-  std::vector<Index> key_lengths;    // one per batch entry, each <= keys; empty: all full
+  std::vector<Index> query_lengths = {};  // one per batch entry, each <= queries; empty: all full
+  std::vector<Index> key_lengths = {};    // one per batch entry, each <= keys; empty: all full
   EmptyRow empty_row =
       EmptyRow::zero;  // o of a row that sees no key; its lse is -inf (or the sink)
   LogBase lse_base = LogBase::e;

@@ -1,0 +1,66 @@
+// What 50 digits cost, beside the same problem in plain double with Eigen in the same run. The
+// counter `ratio` is the one divided by the other.
+#include <benchmark/benchmark.h>
+
+#include <Eigen/Core>
+#include <chrono>
+
+#include "reference/oracle/exact.hpp"
+#include "reference/random_values.hpp"
+
+namespace {
+
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+constexpr attest::Index kDepth = 64;
+
+Matrix matrix_of(const attest::Tensor& tensor) {
+  Matrix matrix(tensor.extent[2], tensor.extent[3]);
+  for (attest::Index i = 0; i < tensor.count(); ++i) matrix.data()[i] = tensor.at(i);
+  return matrix;
+}
+
+Matrix plain_attention(const Matrix& q, const Matrix& k, const Matrix& v, double scale) {
+  Matrix s = scale * (q * k.transpose());
+  const Eigen::VectorXd largest = s.rowwise().maxCoeff();
+  s = (s.colwise() - largest).array().exp().matrix();
+  const Eigen::VectorXd sums = s.rowwise().sum();
+  return sums.cwiseInverse().asDiagonal() * (s * v);
+}
+
+void exact(benchmark::State& state, attest::Digits digits) {
+  const attest::Index tokens = state.range(0);
+  attest::Problem problem;
+  problem.queries = problem.keys = tokens;
+  problem.depth = problem.v_depth = kDepth;
+  problem.scale = 0.125F;
+  std::mt19937_64 random(1);
+  const attest::Values values = attest::random_values(problem, random);
+  const Matrix q = matrix_of(values.q), k = matrix_of(values.k), v = matrix_of(values.v);
+
+  using Clock = std::chrono::steady_clock;
+  std::chrono::duration<double> exact_time{}, plain_time{};
+  for (auto _ : state) {
+    const auto start = Clock::now();
+    benchmark::DoNotOptimize(attest::exact_attention(problem, values, digits));
+    const auto middle = Clock::now();
+    benchmark::DoNotOptimize(plain_attention(q, k, v, problem.scale));
+    exact_time += middle - start;
+    plain_time += Clock::now() - middle;
+  }
+  const auto runs = static_cast<double>(state.iterations());
+  state.counters["exact_ms"] = 1e3 * exact_time.count() / runs;
+  state.counters["plain_double_ms"] = 1e3 * plain_time.count() / runs;
+  state.counters["ratio"] = exact_time.count() / plain_time.count();
+}
+
+void fifty_digits(benchmark::State& state) {
+  exact(state, attest::Digits::fifty);
+}
+void hundred_digits(benchmark::State& state) {
+  exact(state, attest::Digits::hundred);
+}
+
+BENCHMARK(fifty_digits)->Arg(64)->Arg(256)->Unit(benchmark::kMillisecond);
+BENCHMARK(hundred_digits)->Arg(64)->Arg(256)->Unit(benchmark::kMillisecond);
+
+}  // namespace

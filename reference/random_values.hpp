@@ -1,0 +1,55 @@
+// Values of the right extents for the tests of this folder: all zero, or random. It knows nothing
+// of named fills.
+#pragma once
+#include <cmath>
+#include <random>
+
+#include "reference/values.hpp"
+
+namespace attest {
+
+/// Everything zero, everything visible, every optional tensor that the Problem asks for present.
+inline Values zero_values(const Problem& p) {
+  Values values;
+  values.q = Tensor(p.input, {p.batch, p.query_heads, p.queries, p.depth});
+  values.k = Tensor(p.input, {p.batch, p.kv_heads, p.keys, p.depth});
+  values.v = Tensor(p.input, {p.batch, p.kv_heads, p.keys, p.v_depth});
+  if (p.bias) values.bias = Tensor(Format::f32, {p.batch, p.query_heads, p.queries, p.keys});
+  if (p.alibi) values.slopes = Tensor(Format::f32, {1, 1, 1, p.query_heads});
+  if (p.sinks) values.sinks = Tensor(Format::f32, {1, 1, 1, p.query_heads});
+  if (p.mask) {
+    const auto count = static_cast<std::size_t>(p.batch * p.queries * p.keys);
+    values.mask = VisibilityMask{p.batch, p.queries, p.keys, std::vector<std::uint8_t>(count, 1)};
+  }
+  return values;
+}
+
+inline void fill_normal(Tensor& tensor, double size, std::mt19937_64& random) {
+  std::normal_distribution<double> normal(0.0, 1.0);
+  for (Index i = 0; i < tensor.count(); ++i) tensor.set(i, size * normal(random));
+}
+
+/// Independent normals; one mask entry in four hides its key, one bias in twelve is -inf.
+inline Values random_values(const Problem& p, std::mt19937_64& random) {
+  Values values = zero_values(p);
+  for (Tensor* tensor : {&values.q, &values.k, &values.v}) fill_normal(*tensor, 1.0, random);
+  if (values.bias) {
+    fill_normal(*values.bias, 1.0, random);
+    for (Index i = 0; i < values.bias->count(); ++i) {
+      if (random() % 12 == 0) values.bias->set(i, -std::numeric_limits<double>::infinity());
+    }
+  }
+  if (values.slopes) {
+    for (Index h = 0; h < p.query_heads; ++h) {
+      values.slopes->set(
+          h, std::exp2(-8.0 * static_cast<double>(h + 1) / static_cast<double>(p.query_heads)));
+    }
+  }
+  if (values.sinks) fill_normal(*values.sinks, 1.0, random);
+  if (values.mask) {
+    for (auto& visible : values.mask->visible) visible = random() % 4 != 0 ? 1 : 0;
+  }
+  return values;
+}
+
+}  // namespace attest
