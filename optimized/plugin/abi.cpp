@@ -1,0 +1,64 @@
+// The mapping is by number: both sides keep the same order, which the assertions below hold them
+// to.
+#include "optimized/plugin/abi.hpp"
+
+#include "reference/subject.hpp"
+
+namespace attest {
+namespace {
+
+template <typename Enumerator>
+constexpr bool same(Enumerator enumerator, std::uint32_t number) {
+  return static_cast<std::uint32_t>(enumerator) == number;
+}
+
+static_assert(same(Format::f32, ATTEST_F32) && same(Format::f16, ATTEST_F16) &&
+              same(Format::bf16, ATTEST_BF16) && same(Format::e4m3, ATTEST_E4M3) &&
+              same(Format::e5m2, ATTEST_E5M2));
+static_assert(same(Operation::prefill, ATTEST_PREFILL) && same(Operation::decode, ATTEST_DECODE) &&
+              same(Operation::append, ATTEST_APPEND) &&
+              same(Operation::projection, ATTEST_PROJECTION));
+static_assert(same(Alignment::bottom_right, ATTEST_BOTTOM_RIGHT) &&
+              same(Alignment::top_left, ATTEST_TOP_LEFT));
+static_assert(same(EmptyRow::zero, ATTEST_EMPTY_ZERO) && same(EmptyRow::nan, ATTEST_EMPTY_NAN));
+static_assert(same(LogBase::e, ATTEST_LSE_E) && same(LogBase::two, ATTEST_LSE_TWO));
+
+}  // namespace
+
+AttestProblem abi_problem(const Problem& problem) {
+  AttestProblem abi{};
+  abi.abi_version = ATTEST_ABI_VERSION;
+  abi.struct_bytes = sizeof(AttestProblem);
+  abi.batch = problem.batch;
+  abi.query_heads = problem.query_heads;
+  abi.kv_heads = problem.kv_heads;
+  abi.queries = problem.queries;
+  abi.keys = problem.keys;
+  abi.depth = problem.depth;
+  abi.v_depth = problem.v_depth;
+  abi.input = static_cast<std::uint32_t>(problem.input);
+  abi.output = static_cast<std::uint32_t>(problem.output);
+  const bool lengths = !problem.query_lengths.empty() || !problem.key_lengths.empty();
+  abi.flags = (problem.causal ? ATTEST_CAUSAL : 0) | (problem.bias ? ATTEST_BIAS : 0) |
+              (problem.alibi ? ATTEST_ALIBI : 0) | (problem.sinks ? ATTEST_SINKS : 0) |
+              (problem.mask ? ATTEST_MASK : 0) | (lengths ? ATTEST_LENGTHS : 0);
+  abi.alignment = static_cast<std::uint32_t>(problem.alignment);
+  abi.empty_row = static_cast<std::uint32_t>(problem.empty_row);
+  abi.lse_base = static_cast<std::uint32_t>(problem.lse_base);
+  abi.window_left = problem.window_left;
+  abi.window_right = problem.window_right;
+  abi.scale = problem.scale;
+  abi.softcap = static_cast<float>(problem.softcap);
+  abi.capacity = problem.keys + problem.spare_slots;
+  abi.splits = problem.splits;
+  return abi;
+}
+
+std::optional<std::string> inexpressible(const Problem& problem) {
+  if (static_cast<double>(static_cast<float>(problem.softcap)) != problem.softcap) {
+    return "the plugin interface passes softcap as f32, and this one is not an f32 number";
+  }
+  return std::nullopt;
+}
+
+}  // namespace attest

@@ -1,0 +1,17 @@
+// Problem in the words of the C ABI. The only place where attest's enumerations and those of
+// attest_subject.h meet.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "optimized/plugin/attest_subject.h"
+#include "reference/problem.hpp"
+
+namespace attest {
+
+AttestProblem abi_problem(const Problem& problem);
+
+/// Why the ABI cannot state this Problem without changing it, or nothing.
+std::optional<std::string> inexpressible(const Problem& problem);
+
+}  // namespace attest

@@ -1,0 +1,75 @@
+// The CUDA runtime of this process: a real libcudart, or the emulating one, chosen before the
+// plugin is loaded so that the plugin's NEEDED entry resolves to it by SONAME. Needs no CUDA
+// header: the few functions used have a C ABI that has not changed since CUDA 4.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "optimized/emulator/runtime/attest_emulator.h"
+#include "optimized/plugin/worker.hpp"
+
+namespace attest {
+
+class CudaRuntime {
+ public:
+  struct Choice {
+    DeviceChoice device = DeviceChoice::automatic;
+    unsigned major = 13;  // of the libcudart the plugin asks for
+    unsigned threads = 1;
+    bool memcheck = true;
+  };
+  /// Loads it. Throws Error when there is none, or no driver for `cuda`.
+  explicit CudaRuntime(const Choice& choice);
+
+  bool emulated() const { return restrict_ != nullptr; }
+  /// What Description::numerics says.
+  const std::string& numerics() const { return numerics_; }
+  /// Why a fat binary of the plugin cannot run on the emulator, or nothing.
+  std::optional<std::string> load_error() const;
+
+  enum class Direction : int { to_device = 1, to_host = 2 };  // as cudaMemcpyKind numbers them
+  int malloc(void** address, std::size_t bytes) const { return malloc_(address, bytes); }
+  void free(void* address) const { free_(address); }
+  void copy(void* target, const void* source, std::size_t bytes, Direction direction) const;
+  void restrict_access(void* begin, std::size_t bytes) const;
+
+  /// Waits for the device; what went wrong since the last call, or nothing.
+  std::optional<std::string> synchronize() const;
+  void take_error() const { get_last_error_(); }
+
+  /// The first finding of the emulator's checkers since the last reset, as (kind, text).
+  struct Finding {
+    std::string kind, text;
+  };
+  std::optional<Finding> finding() const;
+  void reset() const;  // findings and sticky error; nothing on a GPU
+
+  struct Counts {
+    std::uint64_t launches = 0, warp_instructions = 0;
+  };
+  Counts counts() const;
+
+ private:
+  void load_real(unsigned major);
+  void load_emulated(const Choice& choice);
+
+  void* library_ = nullptr;
+  std::string numerics_;
+  int (*malloc_)(void**, std::size_t) = nullptr;
+  int (*free_)(void*) = nullptr;
+  int (*memcpy_)(void*, const void*, std::size_t, int) = nullptr;
+  int (*synchronize_)() = nullptr;
+  int (*get_last_error_)() = nullptr;
+  const char* (*error_string_)(int) = nullptr;
+  decltype(&attest_emulator_restrict) restrict_ = nullptr;
+  decltype(&attest_emulator_finding_count) finding_count_ = nullptr;
+  decltype(&attest_emulator_finding_kind) finding_kind_ = nullptr;
+  decltype(&attest_emulator_finding_text) finding_text_ = nullptr;
+  decltype(&attest_emulator_reset) reset_ = nullptr;
+  decltype(&attest_emulator_counts) counts_ = nullptr;
+  decltype(&attest_emulator_load_error) load_error_ = nullptr;
+};
+
+}  // namespace attest

@@ -1,0 +1,21 @@
+// How a worker's end reads in a sentence. Pure: from a wait status and a crash record to a Fault.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "optimized/plugin/protocol.hpp"
+#include "reference/subject.hpp"
+
+namespace attest {
+
+/// `status` is what waitpid gave; `crash` may hold anything a dying process left there. The text
+/// continues the sentence "it ...".
+Fault death(int status, const CrashRecord& crash, std::uint64_t memory_bytes);
+
+/// Adds what the plugin printed last, when it printed anything.
+Fault with_output(Fault fault, const std::string& last_lines);
+
+/// e.g. "SIGSEGV (invalid memory access)".
+std::string name_of_signal(int signal_number);
+
+}  // namespace attest

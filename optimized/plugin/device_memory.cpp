@@ -1,0 +1,148 @@
+// Blocks are reused between calls: mapping, and cudaMalloc on a GPU, cost more than a small case.
+#include "optimized/plugin/device_memory.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "optimized/plugin/crash_handler.hpp"
+
+namespace attest {
+namespace {
+
+constexpr std::size_t kFenceBytes = 64 * 1024;               // inaccessible, on both sides
+constexpr std::size_t kSpareBytesMax = 64 * 1024 * 1024;     // kept for reuse
+constexpr std::size_t kCudaAlignment = 256;                  // what cudaMalloc promises
+constexpr std::size_t kEmulatedGuardBytes = kCudaAlignment;  // the checker sees the access itself
+constexpr std::size_t kCudaGuardBytes = 4096;
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+[[noreturn]] void no_room(const char* where, std::size_t bytes, TensorName name) {
+  throw OutOfMemory(std::string(where) + " has no room for the " + std::to_string(bytes) +
+                    " bytes of " + std::string(name_of(name)));
+}
+
+}  // namespace
+
+HostMemory::HostMemory() : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {}
+
+HostMemory::~HostMemory() {
+  release_all();
+  for (auto& [bytes, regions] : spare_) {
+    for (const Region& region : regions) {
+      munmap(region.begin - kFenceBytes, bytes + 2 * kFenceBytes);
+    }
+  }
+}
+
+Block HostMemory::acquire(std::size_t bytes, std::size_t alignment, TensorName name) {
+  const std::size_t usable = round_up(std::max<std::size_t>(bytes, 1), page_);
+  Region region{nullptr, usable};
+  if (auto& kept = spare_[usable]; !kept.empty()) {
+    region = kept.back();
+    kept.pop_back();
+    spare_bytes_ -= usable;
+  } else {
+    void* mapping = mmap(nullptr, usable + 2 * kFenceBytes, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED) no_room("host memory", bytes, name);
+    region.begin = static_cast<std::byte*>(mapping) + kFenceBytes;
+    if (mprotect(region.begin, usable, PROT_READ | PROT_WRITE) != 0) {
+      munmap(mapping, usable + 2 * kFenceBytes);
+      no_room("host memory", bytes, name);
+    }
+  }
+  in_use_.push_back(region);
+  Block block;
+  block.bytes = bytes;
+  block.back = round_up(bytes, alignment) - bytes;
+  block.front = usable - bytes - block.back;
+  block.data = region.begin + block.front;
+  add_fenced_range({.mapping_begin = region.begin,
+                    .mapping_end = region.begin + usable,
+                    .begin = block.data,
+                    .end = block.data + bytes,
+                    .tensor = name},
+                   kFenceBytes);
+  return block;
+}
+
+void HostMemory::upload(const Block& block, const std::byte* image) {
+  std::memcpy(block.data - block.front, image, block.total());
+}
+
+void HostMemory::download(const Block& block, std::byte* image) {
+  std::memcpy(image, block.data - block.front, block.total());
+}
+
+void HostMemory::release_all() {
+  clear_fenced_ranges();
+  for (const Region& region : in_use_) {
+    if (spare_bytes_ + region.bytes <= kSpareBytesMax) {
+      spare_[region.bytes].push_back(region);
+      spare_bytes_ += region.bytes;
+    } else {
+      munmap(region.begin - kFenceBytes, region.bytes + 2 * kFenceBytes);
+    }
+  }
+  in_use_.clear();
+}
+
+CudaMemory::~CudaMemory() {
+  release_all();
+  for (auto& [bytes, bases] : spare_) {
+    for (void* base : bases) runtime_.free(base);
+  }
+}
+
+Block CudaMemory::acquire(std::size_t bytes, std::size_t, TensorName name) {
+  Block block;
+  block.front = runtime_.emulated() ? kEmulatedGuardBytes : kCudaGuardBytes;
+  block.bytes = bytes;
+  block.back = round_up(bytes, kCudaAlignment) - bytes + block.front;
+  void* base = nullptr;
+  if (auto& kept = spare_[block.total()]; !kept.empty()) {
+    base = kept.back();
+    kept.pop_back();
+    spare_bytes_ -= block.total();
+  } else if (runtime_.malloc(&base, block.total()) != 0 || base == nullptr) {
+    runtime_.take_error();
+    no_room("the device", bytes, name);
+  }
+  in_use_.push_back({base, block.total()});
+  block.data = static_cast<std::byte*>(base) + block.front;
+  return block;
+}
+
+void CudaMemory::upload(const Block& block, const std::byte* image) {
+  runtime_.copy(block.data - block.front, image, block.total(), CudaRuntime::Direction::to_device);
+}
+
+void CudaMemory::download(const Block& block, std::byte* image) {
+  runtime_.copy(image, block.data - block.front, block.total(), CudaRuntime::Direction::to_host);
+}
+
+void CudaMemory::seal(const Block& block) {
+  if (runtime_.emulated()) runtime_.restrict_access(block.data, block.bytes);
+}
+
+void CudaMemory::release_all() {
+  for (const Allocation& allocation : in_use_) {
+    // Access was narrowed to this case's tensor, which the next case must not inherit.
+    if (!runtime_.emulated() && spare_bytes_ + allocation.bytes <= kSpareBytesMax) {
+      spare_[allocation.bytes].push_back(allocation.base);
+      spare_bytes_ += allocation.bytes;
+    } else {
+      runtime_.free(allocation.base);
+    }
+  }
+  in_use_.clear();
+}
+
+}  // namespace attest

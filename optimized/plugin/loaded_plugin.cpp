@@ -1,0 +1,105 @@
+// Every field of the table that attest relies on is checked here, once.
+#include "optimized/plugin/loaded_plugin.hpp"
+
+#include <dlfcn.h>
+
+#include <cmath>
+#include <string>
+
+#include "reference/text.hpp"
+
+namespace attest {
+namespace {
+
+std::string in(const std::filesystem::path& path) {
+  return "plugin " + path.string() + ": ";
+}
+
+void check_precision(const AttestPrecision& precision, const std::filesystem::path& path) {
+  if (precision.struct_bytes < sizeof(AttestPrecision)) {
+    throw Error(in(path) + "precision.struct_bytes is " + std::to_string(precision.struct_bytes) +
+                ", less than the " + std::to_string(sizeof(AttestPrecision)) + " of this version");
+  }
+  if (precision.p_format > ATTEST_E5M2) {
+    throw Error(in(path) + "precision.p_format " + std::to_string(precision.p_format) +
+                " is no format; use ATTEST_F32 to ATTEST_E5M2");
+  }
+  if (precision.key_block < 1) {
+    throw Error(in(path) + "precision.key_block is " + std::to_string(precision.key_block) +
+                "; say 1 when it is unknown");
+  }
+  for (const double error :
+       {precision.exp_error, precision.log_error, precision.tanh_error, precision.division_error}) {
+    if (!std::isfinite(error) || error < 0) {
+      throw Error(in(path) +
+                  "an error in precision is negative or not finite; 0 means correctly "
+                  "rounded");
+    }
+  }
+}
+
+void check_table(const AttestSubject& subject, const std::filesystem::path& path,
+                 const CudaRuntime* runtime) {
+  if (subject.abi_version != ATTEST_ABI_VERSION) {
+    throw Error(in(path) + "its table has ABI version " + std::to_string(subject.abi_version) +
+                ", this attest serves " + std::to_string(ATTEST_ABI_VERSION) +
+                "; rebuild it with this attest_subject.h");
+  }
+  if (subject.struct_bytes < sizeof(AttestSubject)) {
+    throw Error(in(path) + "its table says struct_bytes = " + std::to_string(subject.struct_bytes) +
+                ", less than the " + std::to_string(sizeof(AttestSubject)) +
+                " of version 1; set it to sizeof(AttestSubject)");
+  }
+  if (subject.device_type != kDLCPU && subject.device_type != kDLCUDA) {
+    throw Error(in(path) + "device_type " + std::to_string(subject.device_type) +
+                " is neither kDLCPU nor kDLCUDA");
+  }
+  if (subject.device_type == kDLCUDA && runtime == nullptr) {
+    throw Error(in(path) +
+                "device_type is kDLCUDA, but the library needs no libcudart.so; link "
+                "with nvcc -cudart shared");
+  }
+  if (subject.prefill == nullptr && subject.decode == nullptr && subject.append == nullptr &&
+      subject.projection == nullptr) {
+    throw Error(in(path) + "its table offers no operation");
+  }
+  check_precision(subject.precision, path);
+}
+
+}  // namespace
+
+const AttestSubject& load_plugin(const std::filesystem::path& path, const CudaRuntime* runtime) {
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char* why = dlerror();
+    throw Error(in(path) + "the loader refused it: " + (why != nullptr ? why : "no reason given"));
+  }
+  const auto subject_of =
+      reinterpret_cast<AttestSubjectFunction>(dlsym(library, ATTEST_SUBJECT_SYMBOL));
+  if (subject_of == nullptr) {
+    throw Error(in(path) + "it exports no attest_subject(); declare it extern \"C\" and visible");
+  }
+  if (runtime != nullptr) {
+    if (const auto why = runtime->load_error()) throw Error(in(path) + *why);
+  }
+  const AttestSubject* subject = subject_of(ATTEST_ABI_VERSION);
+  if (subject == nullptr) {
+    throw Error(in(path) + "attest_subject(" + std::to_string(ATTEST_ABI_VERSION) +
+                ") returned NULL: it does not serve this ABI version");
+  }
+  check_table(*subject, path, runtime);
+  return *subject;
+}
+
+void describe(const AttestSubject& subject, const CudaRuntime* runtime, ReplyHeader& reply) {
+  put_text(reply.name, subject.name != nullptr ? subject.name : "");
+  put_text(reply.numerics, subject.device_type == kDLCPU ? "host" : runtime->numerics());
+  reply.promises = subject.promises;
+  reply.offers = (subject.prefill != nullptr ? 1U << ATTEST_PREFILL : 0) |
+                 (subject.decode != nullptr ? 1U << ATTEST_DECODE : 0) |
+                 (subject.append != nullptr ? 1U << ATTEST_APPEND : 0) |
+                 (subject.projection != nullptr ? 1U << ATTEST_PROJECTION : 0);
+  reply.precision = subject.precision;
+}
+
+}  // namespace attest

@@ -1,0 +1,25 @@
+// The plugin inside the worker: loaded, and its table checked. Throws Error for whatever makes it
+// unusable. Which libcudart it runs on was decided before.
+#pragma once
+#include <filesystem>
+
+#include "optimized/plugin/attest_subject.h"
+#include "optimized/plugin/cuda_runtime.hpp"
+#include "optimized/plugin/protocol.hpp"
+
+namespace attest {
+
+/// The table of the library at `path`. `runtime` is nullptr for a plugin that links no libcudart.
+const AttestSubject& load_plugin(const std::filesystem::path& path, const CudaRuntime* runtime);
+
+/// What the plugin says of itself, in the greeting.
+void describe(const AttestSubject& subject, const CudaRuntime* runtime, ReplyHeader& reply);
+
+/// Copies text into a field of fixed size, cutting what does not fit.
+template <std::size_t kBytes>
+void put_text(char (&field)[kBytes], std::string_view text) {
+  const std::size_t bytes = text.copy(field, kBytes - 1);
+  field[bytes] = '\0';
+}
+
+}  // namespace attest

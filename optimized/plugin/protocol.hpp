@@ -1,0 +1,114 @@
+// What attest and its worker process write into the memory they share, and the messages that say
+// so. Plain data of fixed size: both programs are built together, so there is no version here.
+//
+//   request memory: Request, then the tensors that are sent     (the worker may only read it)
+//   reply memory:   ReplyHeader, then the tensors that come back
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "optimized/plugin/attest_subject.h"
+#include "optimized/plugin/patterns.hpp"
+
+namespace attest {
+
+// Where the worker finds what it inherits.
+inline constexpr int kControlDescriptor = 3;
+inline constexpr int kRequestDescriptor = 4;
+inline constexpr int kReplyDescriptor = 5;
+
+inline constexpr std::uint64_t kPayloadAlignment = 64;  // of every tensor in shared memory
+inline constexpr std::size_t kTensorsMax = 12;
+
+enum class TensorName : std::uint8_t {
+  q,
+  k,
+  v,
+  bias,
+  slopes,
+  sinks,
+  mask,
+  query_lengths,
+  key_lengths,
+  o,
+  lse,
+  new_k,
+  new_v,
+  lengths,
+  new_lengths,
+  x,
+  w,
+  y,
+  scratch,
+};
+
+constexpr std::string_view name_of(TensorName name) {
+  constexpr std::array<std::string_view, 19> kNames{
+      "q",           "k", "v",      "bias",  "slopes", "sinks",   "mask",        "query_lengths",
+      "key_lengths", "o", "lse",    "new_k", "new_v",  "lengths", "new_lengths", "x",
+      "w",           "y", "scratch"};
+  return kNames[static_cast<std::size_t>(name)];
+}
+
+enum class Role : std::uint8_t { input, output, in_out };
+
+/// A tensor as the plugin will see it, and where its numbers lie in shared memory. Numbers travel
+/// dense and row-major, (batch, head, row, column).
+struct TensorSpec {
+  TensorName name;
+  Element element;
+  Role role;
+  bool heads_inside_rows;  // layout bthd: heads of one row are neighbours
+  std::uint8_t axes;       // bit a: axis a of the four is shown to the plugin
+  std::int64_t extent[4];  // as the plugin sees it; spare slots included
+  std::int64_t rows_sent;  // per batch entry and head; the rest are spare slots
+  std::uint64_t payload;   // input, in_out: offset in request memory
+  std::uint64_t answer;    // output, in_out: offset in reply memory
+  // Offsets in request memory of one int32 per batch entry: how many rows, and columns, a correct
+  // subject may use. 0: all that were sent.
+  std::uint64_t rows_reachable, columns_reachable;
+};
+
+struct Request {
+  std::uint32_t operation;
+  Poison poison;
+  AttestProblem problem;
+  std::uint32_t tensor_count;
+  TensorSpec tensors[kTensorsMax];
+};
+
+enum class MessageKind : std::uint32_t { greeting, declines, call };
+
+/// In both directions; the worker answers with the kind it was asked for.
+struct Message {
+  MessageKind kind;
+  std::uint64_t request_bytes, reply_bytes;  // sizes of the two memories
+};
+
+/// Written by a signal handler of the worker, so it holds numbers and short text only.
+struct CrashRecord {
+  std::int32_t signal;  // 0: none
+  std::uint8_t memory_refused, stack_overflow, address_known, is_write;
+  std::uint64_t address;
+  std::uint8_t in_tensor, behind_end;  // the address lies in the fence of `tensor`
+  TensorName tensor;
+  std::uint64_t distance;  // bytes from that end
+  char symbol[128];        // the function that crashed, where known
+};
+
+struct ReplyHeader {
+  CrashRecord crash;
+  std::uint8_t faulted;   // kind and text say how. In a greeting: text says why the load failed
+  std::uint8_t spent;     // the process cannot go on: start another
+  std::uint8_t declined;  // text says why
+  char kind[32];
+  char text[4096];
+  std::int64_t launches, warp_instructions;
+  // greeting only
+  char name[256], numerics[256];
+  std::uint32_t promises, offers;  // offers: bit of the operation's number
+  AttestPrecision precision;
+};
+
+}  // namespace attest

@@ -1,0 +1,178 @@
+// The client side: a Subject whose functions send their arguments to a worker process.
+#include "optimized/plugin/worker.hpp"
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "optimized/plugin/abi.hpp"
+#include "optimized/plugin/fault_kinds.hpp"
+#include "optimized/plugin/inspection.hpp"
+#include "optimized/plugin/request.hpp"
+#include "optimized/plugin/worker_process.hpp"
+#include "reference/text.hpp"
+
+namespace attest {
+namespace {
+
+std::string_view name_of(Operation operation) {
+  switch (operation) {
+    case Operation::prefill:
+      return "prefill";
+    case Operation::decode:
+      return "decode";
+    case Operation::append:
+      return "append";
+    case Operation::projection:
+      return "projection";
+  }
+  return "?";
+}
+
+template <std::size_t kBytes>
+std::string text_of(const char (&field)[kBytes]) {
+  return {field, strnlen(field, kBytes)};
+}
+
+class Client {
+ public:
+  explicit Client(const WorkerOptions& options)
+      : options_(options), cudart_major_(inspect_plugin(options.plugin)) {
+    start();
+    const auto& greeting = worker_->reply().at<const ReplyHeader>(0);
+    offers_ = greeting.offers;
+    description_.name = text_of(greeting.name);
+    if (description_.name.empty()) description_.name = options.plugin.stem().string();
+    description_.numerics = text_of(greeting.numerics);
+    description_.precision = {.p_format = static_cast<Format>(greeting.precision.p_format),
+                              .exp_error = greeting.precision.exp_error,
+                              .log_error = greeting.precision.log_error,
+                              .tanh_error = greeting.precision.tanh_error,
+                              .division_error = greeting.precision.division_error,
+                              .key_block = greeting.precision.key_block};
+    description_.deterministic = (greeting.promises & ATTEST_DETERMINISTIC) != 0;
+    description_.batch_invariant = (greeting.promises & ATTEST_BATCH_INVARIANT) != 0;
+  }
+
+  const Description& description() const { return description_; }
+  bool offers(Operation operation) const {
+    return (offers_ >> static_cast<unsigned>(operation) & 1U) != 0;
+  }
+
+  std::optional<std::string> declines(Operation operation, const Problem& problem) {
+    if (!offers(operation)) return "the plugin offers no " + std::string(name_of(operation));
+    if (auto why = inexpressible(problem)) return why;
+    auto& answer = answers_[static_cast<std::size_t>(operation)];
+    if (answer && answer->first == problem) return answer->second;
+    Request request{};
+    request.operation = static_cast<std::uint32_t>(operation);
+    request.problem = abi_problem(problem);
+    pending_fault_ = revive();
+    if (!pending_fault_) {
+      std::memcpy(worker_->request().data(), &request, sizeof(request));
+      pending_fault_ = worker_->ask(MessageKind::declines);
+    }
+    if (pending_fault_) {
+      pending_fault_->what = "declines(): " + pending_fault_->what;
+      worker_.reset();
+      return std::nullopt;
+    }
+    const auto& reply = worker_->reply().at<const ReplyHeader>(0);
+    std::optional<std::string> why;
+    if (reply.declined != 0) why = text_of(reply.text);
+    answer.emplace(problem, why);
+    return why;
+  }
+
+  Reply call(Operation operation, const RequestPlan& plan) {
+    std::optional<Fault> fault = std::exchange(pending_fault_, std::nullopt);
+    if (!fault) fault = revive();
+    if (!fault) {
+      worker_->request().grow(plan.request_bytes());
+      worker_->reply().grow(plan.reply_bytes());
+      plan.write(worker_->request().data());
+      fault = worker_->ask(MessageKind::call);
+    }
+    Reply reply;
+    if (fault) {
+      worker_.reset();
+    } else {
+      const auto& header = worker_->reply().at<const ReplyHeader>(0);
+      if (header.faulted != 0) {
+        fault = Fault{text_of(header.kind), text_of(header.text)};
+      } else {
+        reply = plan.read(worker_->reply().data());
+      }
+      reply.counters = {header.launches, header.warp_instructions};
+      if (header.spent != 0) worker_.reset();
+    }
+    if (fault) {
+      fault->what = std::string(name_of(operation)) + ": " + fault->what;
+      reply.fault = std::move(fault);
+    }
+    return reply;
+  }
+
+ private:
+  void start() { worker_ = std::make_unique<WorkerProcess>(options_, cudart_major_); }
+
+  /// A living worker, started if need be; a fault when the last one died by itself after a call.
+  std::optional<Fault> revive() {
+    if (worker_) {
+      const std::optional<Fault> death = worker_->died_idle();
+      if (!death) return std::nullopt;
+      worker_.reset();
+      if (!death->kind.empty()) return death;
+    }
+    start();
+    return std::nullopt;
+  }
+
+  WorkerOptions options_;
+  unsigned cudart_major_;
+  std::unique_ptr<WorkerProcess> worker_;
+  Description description_;
+  std::uint32_t offers_ = 0;
+  // A property asks, then calls, then may ask the same again: the last answer per operation.
+  std::optional<std::pair<Problem, std::optional<std::string>>> answers_[4];
+  // A plugin that dies in declines() has not declined: the next call reports it.
+  std::optional<Fault> pending_fault_;
+};
+
+}  // namespace
+
+Subject open_plugin(const WorkerOptions& options) {
+  const auto client = std::make_shared<Client>(options);
+  Subject subject;
+  subject.description = client->description();
+  subject.declines = [client](Operation operation, const Problem& problem) {
+    return client->declines(operation, problem);
+  };
+  if (client->offers(Operation::prefill)) {
+    subject.prefill = [client](const Problem& problem, const Values& values, Poison poison) {
+      return client->call(Operation::prefill,
+                          RequestPlan::attention(Operation::prefill, problem, values, poison));
+    };
+  }
+  if (client->offers(Operation::decode)) {
+    subject.decode = [client](const Problem& problem, const Values& values, Poison poison) {
+      return client->call(Operation::decode,
+                          RequestPlan::attention(Operation::decode, problem, values, poison));
+    };
+  }
+  if (client->offers(Operation::append)) {
+    subject.append = [client](const Problem& problem, const CacheUpdate& update, Poison poison) {
+      return client->call(Operation::append, RequestPlan::append(problem, update, poison));
+    };
+  }
+  if (client->offers(Operation::projection)) {
+    subject.projection = [client](const Projection& projection, Poison poison) {
+      return client->call(Operation::projection, RequestPlan::projection(projection, poison));
+    };
+  }
+  return subject;
+}
+
+}  // namespace attest

@@ -1,0 +1,49 @@
+// Positional and complete: both sides are built together, so nothing is optional.
+#include "optimized/plugin/worker_arguments.hpp"
+
+#include <charconv>
+#include <cstring>
+
+namespace attest {
+namespace {
+
+constexpr int kWords = 9;  // the program's name and one per field
+
+bool read(const char* word, std::uint64_t& number) {
+  const char* end = word + std::strlen(word);
+  const auto [stop, error] = std::from_chars(word, end, number);
+  return error == std::errc() && stop == end;
+}
+
+}  // namespace
+
+std::vector<std::string> print(const WorkerArguments& arguments) {
+  return {"attest-worker",
+          arguments.plugin,
+          std::to_string(static_cast<unsigned>(arguments.device)),
+          std::to_string(arguments.cudart_major),
+          std::to_string(arguments.memory_bytes),
+          std::to_string(arguments.emulator_threads),
+          std::to_string(arguments.memcheck ? 1 : 0),
+          std::to_string(arguments.request_bytes),
+          std::to_string(arguments.reply_bytes)};
+}
+
+std::optional<WorkerArguments> parse_worker_arguments(int argc, const char* const* argv) {
+  if (argc != kWords) return std::nullopt;
+  WorkerArguments arguments;
+  arguments.plugin = argv[1];
+  std::uint64_t device = 0, major = 0, threads = 0, memcheck = 0;
+  if (!read(argv[2], device) || !read(argv[3], major) || !read(argv[4], arguments.memory_bytes) ||
+      !read(argv[5], threads) || !read(argv[6], memcheck) ||
+      !read(argv[7], arguments.request_bytes) || !read(argv[8], arguments.reply_bytes)) {
+    return std::nullopt;
+  }
+  arguments.device = static_cast<DeviceChoice>(device);
+  arguments.cudart_major = static_cast<unsigned>(major);
+  arguments.emulator_threads = static_cast<unsigned>(threads);
+  arguments.memcheck = memcheck != 0;
+  return arguments;
+}
+
+}  // namespace attest

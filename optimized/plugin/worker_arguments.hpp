@@ -1,0 +1,26 @@
+// The command line of attest-worker, written by the client and read by the program.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "optimized/plugin/worker.hpp"
+
+namespace attest {
+
+struct WorkerArguments {
+  std::string plugin;
+  DeviceChoice device = DeviceChoice::automatic;
+  unsigned cudart_major = 0;  // that the plugin links; 0: none, it is host code
+  std::uint64_t memory_bytes = 0;
+  unsigned emulator_threads = 1;
+  bool memcheck = true;
+  std::uint64_t request_bytes = 0, reply_bytes = 0;
+};
+
+std::vector<std::string> print(const WorkerArguments& arguments);
+/// Nothing when these are not the words that print() makes.
+std::optional<WorkerArguments> parse_worker_arguments(int argc, const char* const* argv);
+
+}  // namespace attest

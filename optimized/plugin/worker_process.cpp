@@ -1,0 +1,235 @@
+// posix_spawn, so that no memory of a large process is copied and threads do not matter.
+// Descriptors are close-on-exec throughout: a worker must not inherit the control socket of
+// another.
+#include "optimized/plugin/worker_process.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "optimized/plugin/death.hpp"
+#include "optimized/plugin/fault_kinds.hpp"
+#include "optimized/plugin/worker_arguments.hpp"
+#include "reference/text.hpp"
+
+extern char** environ;
+
+namespace attest {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kLeastDescriptor = 16;  // above those the worker inherits, so that dup2 clobbers none
+constexpr std::chrono::milliseconds kLastBreath{2000};  // from a closed socket to being dead
+constexpr std::chrono::microseconds kBurialStep{200};
+
+[[noreturn]] void refuse(const std::string& what, int error) {
+  throw Error("the worker process cannot be started: " + what + ": " + std::strerror(error));
+}
+
+int lifted(int descriptor) {
+  const int high = fcntl(descriptor, F_DUPFD_CLOEXEC, kLeastDescriptor);
+  if (high < 0) refuse("fcntl", errno);
+  close(descriptor);
+  return high;
+}
+
+std::filesystem::path worker_program() {
+  std::error_code ignored;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  const auto program = self.parent_path() / "attest-worker";
+  if (!std::filesystem::exists(program, ignored)) {
+    throw Error("there is no " + program.string() +
+                ": attest-worker must lie beside the program; build it again");
+  }
+  return program;
+}
+
+/// The child's side of everything, closed when spawning is over.
+struct Inherited {
+  int control, output;
+  ~Inherited() {
+    close(control);
+    close(output);
+  }
+};
+
+int spawn(const std::filesystem::path& program, const std::vector<std::string>& words,
+          const Inherited& inherited, int request, int reply, pid_t& id) {
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, inherited.output, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, inherited.output, STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, inherited.control, kControlDescriptor);
+  posix_spawn_file_actions_adddup2(&actions, request, kRequestDescriptor);
+  posix_spawn_file_actions_adddup2(&actions, reply, kReplyDescriptor);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  const int error = posix_spawn(&id, program.c_str(), &actions, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  return error;
+}
+
+}  // namespace
+
+WorkerProcess::WorkerProcess(const WorkerOptions& options, unsigned cudart_major)
+    : seconds_(options.case_seconds),
+      memory_bytes_(options.memory_bytes),
+      request_(SharedMemory::create("attest-request", sizeof(Request))),
+      reply_(SharedMemory::create("attest-reply", sizeof(ReplyHeader))) {
+  start(options, cudart_major);
+  const Answer answer = wait_for_answer();
+  const auto& greeting = reply_.at<const ReplyHeader>(0);
+  const std::string where = "plugin " + options.plugin.string() + ": ";
+  if (answer == Answer::given && greeting.faulted == 0) return;
+  const std::string refusal(greeting.text, strnlen(greeting.text, sizeof(greeting.text)));
+  if (answer == Answer::too_late) kill(id_, SIGKILL);
+  const int status = bury();
+  const Fault fault = describe_death(status, true);
+  close(control_);
+  if (answer == Answer::given) throw Error(refusal);
+  if (answer == Answer::too_late) {
+    throw Error(where +
+                "did not finish loading within the time limit of a case; look for what "
+                "waits in its static constructors or in attest_subject()");
+  }
+  throw Error(where + "while loading, it " + fault.what);
+}
+
+void WorkerProcess::start(const WorkerOptions& options, unsigned cudart_major) {
+  const auto program = worker_program();
+  std::array<int, 2> sockets{}, pipes{};
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
+    refuse("socketpair", errno);
+  }
+  control_ = sockets[0];
+  if (pipe2(pipes.data(), O_CLOEXEC) != 0) {
+    const int error = errno;
+    close(sockets[0]);
+    close(sockets[1]);
+    refuse("pipe", error);
+  }
+  output_.watch(pipes[0]);
+  const Inherited inherited{lifted(sockets[1]), lifted(pipes[1])};
+  const int request = fcntl(request_.descriptor(), F_DUPFD_CLOEXEC, kLeastDescriptor);
+  const int reply = fcntl(reply_.descriptor(), F_DUPFD_CLOEXEC, kLeastDescriptor);
+  const std::vector<std::string> words =
+      print(WorkerArguments{.plugin = std::filesystem::absolute(options.plugin).string(),
+                            .device = options.device,
+                            .cudart_major = cudart_major,
+                            .memory_bytes = options.memory_bytes,
+                            .emulator_threads = options.emulator_threads,
+                            .memcheck = options.memcheck,
+                            .request_bytes = request_.size(),
+                            .reply_bytes = reply_.size()});
+  const int error = spawn(program, words, inherited, request, reply, id_);
+  close(request);
+  close(reply);
+  if (error != 0) {
+    close(control_);
+    refuse(program.string(), error);
+  }
+}
+
+WorkerProcess::~WorkerProcess() {
+  if (id_ > 0) {
+    kill(id_, SIGKILL);
+    bury();
+  }
+  close(control_);
+}
+
+WorkerProcess::Answer WorkerProcess::wait_for_answer() {
+  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                           std::chrono::duration<double>(seconds_));
+  bool output_open = true;
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    if (left.count() <= 0) return Answer::too_late;
+    std::array<pollfd, 2> waits{{{control_, POLLIN, 0}, {output_.descriptor(), POLLIN, 0}}};
+    const int ready = poll(waits.data(), output_open ? 2 : 1,
+                           static_cast<int>(std::min<std::int64_t>(left.count(), 1 << 30)));
+    if (ready < 0 && errno != EINTR) return Answer::none;
+    if (ready <= 0) continue;
+    if (waits[0].revents != 0) {
+      Message message{};
+      const ssize_t bytes = recv(control_, &message, sizeof(message), 0);
+      output_.drain();
+      return bytes == sizeof(message) ? Answer::given : Answer::none;
+    }
+    if (output_open && waits[1].revents != 0) output_open = output_.drain();
+  }
+}
+
+std::optional<Fault> WorkerProcess::ask(MessageKind kind) {
+  std::memset(reply_.data(), 0, sizeof(ReplyHeader));
+  output_.clear();
+  const Message message{kind, request_.size(), reply_.size()};
+  send(control_, &message, sizeof(message), MSG_NOSIGNAL);  // a dead worker shows in the answer
+  const Answer answer = wait_for_answer();
+  if (answer == Answer::given) return std::nullopt;
+  if (answer == Answer::too_late) kill(id_, SIGKILL);
+  const int status = bury();
+  const bool crashed = reply_.at<const ReplyHeader>(0).crash.signal != 0;
+  if (answer == Answer::too_late && !crashed) {
+    return with_output({std::string(name_of(FaultKind::hung)),
+                        "no answer within " + std::to_string(std::lround(seconds_ * 1000)) + " ms"},
+                       output_.last_lines());
+  }
+  return describe_death(status, true);
+}
+
+std::optional<Fault> WorkerProcess::died_idle() {
+  char byte = 0;
+  const ssize_t bytes = recv(control_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
+  const int status = bury();
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) return Fault{};
+  return describe_death(status, false);
+}
+
+int WorkerProcess::bury() {
+  int status = 0;
+  const auto deadline = Clock::now() + kLastBreath;
+  while (id_ > 0) {
+    const pid_t ended = waitpid(id_, &status, WNOHANG);
+    if (ended == id_ || (ended < 0 && errno != EINTR)) break;
+    if (Clock::now() > deadline) kill(id_, SIGKILL);
+    std::this_thread::sleep_for(kBurialStep);
+  }
+  id_ = -1;
+  output_.drain();
+  return status;
+}
+
+Fault WorkerProcess::describe_death(int status, bool asked) const {
+  Fault fault = death(status, reply_.at<const ReplyHeader>(0).crash, memory_bytes_);
+  if (!asked) fault.what = "after its last call had returned, it " + fault.what;
+  return with_output(std::move(fault), output_.last_lines());
+}
+
+}  // namespace attest

@@ -1,0 +1,55 @@
+// A worker process as attest sees it: started, asked, timed, and buried. Knows the protocol's
+// envelope (messages, headers, how a process ended) but not what a call means.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "optimized/plugin/output_tail.hpp"
+#include "optimized/plugin/protocol.hpp"
+#include "optimized/plugin/shared_memory.hpp"
+#include "optimized/plugin/worker.hpp"
+#include "reference/subject.hpp"
+
+namespace attest {
+
+class WorkerProcess {
+ public:
+  /// Starts it and waits until the plugin is loaded; the greeting then lies in reply(). Throws
+  /// Error when it cannot be started, or dies or hangs while loading.
+  WorkerProcess(const WorkerOptions& options, unsigned cudart_major);
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+  ~WorkerProcess();  // kills it
+
+  SharedMemory& request() { return request_; }
+  SharedMemory& reply() { return reply_; }
+  pid_t id() const { return id_; }
+
+  /// Clears the reply's header, sends, and waits for the answer. A fault means that the process is
+  /// gone: no answer in time, or it died.
+  std::optional<Fault> ask(MessageKind kind);
+
+  /// Whether it died while nothing was asked of it, and how. Being killed from outside is nobody's
+  /// fault: kind is empty then.
+  std::optional<Fault> died_idle();
+
+ private:
+  enum class Answer : std::uint8_t { given, too_late, none };
+  void start(const WorkerOptions& options, unsigned cudart_major);
+  Answer wait_for_answer();
+  int bury();  // the wait status; kills it when it does not end by itself
+  Fault describe_death(int status, bool asked) const;
+
+  double seconds_;
+  std::uint64_t memory_bytes_;
+  SharedMemory request_, reply_;
+  int control_ = -1;
+  pid_t id_ = -1;
+  OutputTail output_;
+};
+
+}  // namespace attest
