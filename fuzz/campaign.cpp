@@ -67,7 +67,7 @@ class Campaign {
       std::vector<std::jthread> threads;
       for (const Subject& subject : subjects) threads.emplace_back([&] { work(subject); });
     }
-    run_.version = ATTEST_VERSION;
+    run_.version = version();
     run_.subject = subjects.front().description.name;
     run_.numerics = subjects.front().description.numerics;
     run_.precision = subjects.front().description.precision;
@@ -75,13 +75,17 @@ class Campaign {
     run_.seconds = elapsed();
     run_.interrupted = stop_;
     run_.error = error_;
-    const std::uint64_t numbers = std::min(done_, lost_);
-    run_.next_index =
-        options_.first_index + numbers - std::min<std::uint64_t>(numbers, first_.size());
+    run_.next_index = next_index();
     return std::move(run_);
   }
 
  private:
+  /// Behind the highest number that is part of the run, but never behind one that was lost.
+  std::uint64_t next_index() const {
+    const std::uint64_t numbers = std::min(done_, lost_);
+    return options_.first_index + numbers - std::min<std::uint64_t>(numbers, first_.size());
+  }
+
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   bool ended() const {
@@ -174,7 +178,6 @@ class Campaign {
       if (ticket.state == Ticket::State::lost) lost_ = std::min(lost_, ticket.number);
       if (ticket.drawn && ticket.state != Ticket::State::passed_over) --in_hand_;
       if (ticket.drawn && counts) ++drawn_counted_;
-      if (counts) done_ = ticket.number + 1;
       ++counted_;
       changed_.notify_all();
     }
@@ -185,6 +188,7 @@ class Campaign {
   bool count_ticket(const Ticket& ticket, const Subject& subject) {
     bool closes = false;
     count(run_, ticket.property, ticket.test_case, ticket.seen);
+    done_ = ticket.number + 1;
     if (fails(ticket.seen)) {
       const Property& property = *properties_[ticket.property];
       keep(shrunk(property, ticket, subject));
@@ -195,6 +199,7 @@ class Campaign {
     if (events_.progress && (fails(ticket.seen) || now - progress_ >= kProgressEvery)) {
       progress_ = now;
       run_.seconds = elapsed();
+      run_.next_index = next_index();
       const std::lock_guard lock(events_mutex_);
       events_.progress(run_, share_done(ticket.number));
     }
@@ -251,17 +256,17 @@ class Campaign {
   std::condition_variable changed_;
   std::uint64_t next_ = 0;           // lowest number not handed out
   std::uint64_t counted_ = 0;        // lowest number not counted
-  std::uint64_t done_ = 0;           // behind the highest number that is part of the run
   std::uint64_t in_hand_ = 0;        // drawn tickets handed out and not yet counted
   std::uint64_t drawn_counted_ = 0;  // drawn tickets that are part of the run
-  std::uint64_t lost_ =
-      std::numeric_limits<std::uint64_t>::max();  // lowest number nothing is known of
   std::map<std::uint64_t, Ticket> waiting_;
   std::vector<bool> closed_;  // by property
   bool counting_ = false;     // some thread is counting: the run and what follows it are its own
   std::string error_;
 
+  // Touched only by the thread that counts, and when all are joined.
   Run run_;
+  std::uint64_t done_ = 0;  // behind the highest number that is part of the run
+  std::uint64_t lost_ = std::numeric_limits<std::uint64_t>::max();  // lowest that came to nothing
   std::map<std::pair<std::size_t, std::string>, std::uint64_t> kinds_;
   Clock::time_point progress_;
 
@@ -269,6 +274,10 @@ class Campaign {
 };
 
 }  // namespace
+
+std::string_view version() {
+  return ATTEST_VERSION;
+}
 
 Run run_campaign(const std::function<Subject()>& make_subject, const CampaignOptions& options,
                  const CampaignEvents& events, const std::atomic<bool>& stop) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "reference/subject.hpp"
@@ -31,6 +32,9 @@ struct PropertyTally {
 struct PowerTally {
   std::uint64_t refused = 0, cases = 0;  // of `cases` in which it was tried
 };
+
+/// Of this program, e.g. "0.1.0".
+std::string_view version();
 
 struct Run {
   std::string version, subject, numerics, device;

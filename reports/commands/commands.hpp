@@ -1,0 +1,66 @@
+// The commands of the program: each takes what the command line said, prints, and returns the exit
+// code. They throw Error for what the user can put right; main turns that into one line and exit 2.
+// Nothing here parses a command line.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace attest {
+
+struct SubjectOptions {
+  std::string subject = "ours";  // a path, or a name of `attest list subjects` or of a mutant
+  std::string device = "auto";   // auto, cuda, emulated
+  double case_seconds = 20;      // a call that takes longer is a fault: hung
+};
+
+/// What gate and fuzz share.
+struct CampaignCommand {
+  SubjectOptions subject;
+  std::uint64_t seed = 1;
+  std::string budget;  // "45s", "10m", "1h"; empty: none
+  std::optional<std::uint64_t> cases;
+  unsigned threads = std::thread::hardware_concurrency();
+  std::vector<std::string> properties;  // empty: all
+  std::string report = "attest-report";
+  std::string corpus;  // fuzz: findings join it, and its place is kept there
+};
+/// Cases of a gate that is given neither --budget nor --cases.
+inline constexpr std::uint64_t kGateCases = 2400;
+int gate(const CampaignCommand& options);
+int fuzz(const CampaignCommand& options);
+
+struct ReplayOptions {
+  std::string what;  // a case line, a safetensors file, or the folder of a finding
+  std::string property;
+  std::string problem;                 // words of a case line, for a safetensors file
+  std::optional<std::string> subject;  // absent: that of the finding, or ours
+  std::string device = "auto";
+  double case_seconds = 20;
+};
+int replay(const ReplayOptions& options);
+
+struct OracleOptions {
+  std::string what;     // a case line or a safetensors file
+  std::string problem;  // words of a case line, for a safetensors file
+  std::string out = "oracle.safetensors";
+  int digits = 50;  // 50 or 100
+};
+int oracle(const OracleOptions& options);
+
+struct FootprintOptions {
+  std::uint64_t layers = 1, kv_heads = 1, depth = 1, tokens = 1, batch = 1;
+  std::optional<std::uint64_t> v_depth;  // absent: depth
+  std::string format = "f16";
+};
+int footprint(const FootprintOptions& options);
+
+/// properties, fills, formats, features, subjects, mutants or wrong_answers; empty: all of them.
+int list(const std::string& what);
+
+/// The version, and the first words of every run.
+std::string version_text();
+
+}  // namespace attest

@@ -1,0 +1,111 @@
+// list: every name that a command line, a case line or a report may contain, from the catalogues
+// that own them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "fuzz/features.hpp"
+#include "properties/fills.hpp"
+#include "properties/property.hpp"
+#include "reference/text.hpp"
+#include "reports/commands/commands.hpp"
+#include "reports/commands/subjects.hpp"
+
+namespace attest {
+namespace {
+
+using Row = std::pair<std::string, std::string>;
+using Rows = std::vector<Row>;
+
+Rows properties() {
+  Rows rows;
+  for (const Property& property : catalogue()) {
+    rows.emplace_back(property.name, property.statement);
+  }
+  return rows;
+}
+
+Rows fill_rows() {
+  Rows rows;
+  for (const Fill& fill : fills()) rows.emplace_back(fill.name, fill.purpose);
+  return rows;
+}
+
+Rows formats() {
+  Rows rows;
+  for (const Format format : {Format::f32, Format::f16, Format::bf16, Format::e4m3, Format::e5m2}) {
+    const Tensor one(format, {1, 1, 1, 1});
+    rows.emplace_back(name_of(format), fmt::format("{} bits", 8 * one.bytes.size()));
+  }
+  return rows;
+}
+
+Rows features() {
+  Rows rows;
+  for (const std::string& name : feature_names()) rows.emplace_back(name, "");
+  return rows;
+}
+
+Rows subjects() {
+  Rows rows;
+  for (const KnownSubject& known : known_plugins()) rows.emplace_back(known.name, known.what);
+  return rows;
+}
+
+Rows mutants() {
+  Rows rows;
+  for (const KnownSubject& known : known_mutants()) {
+    rows.emplace_back(known.name, fmt::format("{} Killed by: {}.", known.what, known.killed_by));
+  }
+  return rows;
+}
+
+struct Section {
+  std::string_view name;
+  Rows (*rows)();
+};
+constexpr std::array kSections{
+    Section{"properties", properties}, Section{"fills", fill_rows},   Section{"formats", formats},
+    Section{"features", features},     Section{"subjects", subjects}, Section{"mutants", mutants},
+};
+
+void print_rows(const Rows& rows, std::string_view indent) {
+  std::size_t widest = 0;
+  for (const Row& row : rows) widest = std::max(widest, row.first.size());
+  for (const Row& row : rows) {
+    if (row.second.empty()) {
+      fmt::print("{}{}\n", indent, row.first);
+    } else {
+      fmt::print("{}{:{}}  {}\n", indent, row.first, widest, row.second);
+    }
+  }
+}
+
+}  // namespace
+
+int list(const std::string& what) {
+  std::vector<std::string_view> names;
+  for (const Section& section : kSections) {
+    names.push_back(section.name);
+    if (section.name == what) {
+      print_rows(section.rows(), "");
+      return 0;
+    }
+  }
+  if (!what.empty()) {
+    const std::string near = nearest(what, names);
+    throw Error(fmt::format("list: there is no list of '{}'; {}", what,
+                            near.empty() ? fmt::format("there are {}", fmt::join(names, ", "))
+                                         : fmt::format("did you mean '{}'?", near)));
+  }
+  for (const Section& section : kSections) {
+    fmt::print("{}\n", section.name);
+    print_rows(section.rows(), "  ");
+  }
+  return 0;
+}
+
+}  // namespace attest
