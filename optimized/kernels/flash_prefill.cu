@@ -27,7 +27,7 @@ constexpr int kWarps = kThreads / 32;
 constexpr int kLanesPerRow = 8;
 constexpr int kRowGroups = 32 / kLanesPerRow;             // rows of a warp side by side
 constexpr int kKeysPerThread = kKeyBlock / kLanesPerRow;  // key `lane + 8 n`, n < 4
-constexpr int kWeightPitch = tile_pitch(kKeyBlock);
+constexpr int kWeightPitch = row_major_pitch(kKeyBlock);
 
 __host__ __device__ constexpr int rows_per_tile(int rows_per_thread) {
   return kWarps * kRowGroups * rows_per_thread;
@@ -39,8 +39,9 @@ constexpr int rows_per_thread(int v_depth) {
 }
 
 int shared_floats(int rows, int depth, int padded_v_depth) {
-  return rows * tile_pitch(depth) + kKeyBlock * tile_pitch(depth) +
-         kKeyBlock * tile_pitch(padded_v_depth) + rows * kWeightPitch;
+  const int groups = (depth + 3) / 4;
+  return groups * (group_major_pitch(rows) + group_major_pitch(kKeyBlock)) +
+         kKeyBlock * row_major_pitch(padded_v_depth) + rows * kWeightPitch;
 }
 
 __device__ void add_products(float& sum, const float4& x, const float4& y) {
@@ -52,8 +53,10 @@ __device__ void add_products(float& sum, const float4& x, const float4& y) {
 
 /// S = Q K^T for this thread's rows and keys.   q (rows, depth), k (keys, depth), s (rows, keys)
 template <int kRows>
-__device__ void multiply_q_k(const float* q, const float* k, int pitch, int depth,
+__device__ void multiply_q_k(const float* q, const float* k, int depth,
                              float (&s)[kRows][kKeysPerThread]) {
+  constexpr int kQStep = group_major_pitch(rows_per_tile(kRows));
+  constexpr int kKStep = group_major_pitch(kKeyBlock);
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {
 #pragma unroll
@@ -66,12 +69,14 @@ __device__ void multiply_q_k(const float* q, const float* k, int pitch, int dept
     float4 y[kKeysPerThread];
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
-      x[i] = *reinterpret_cast<const float4*>(q + i * kRowGroups * pitch + column);
+      x[i] = *reinterpret_cast<const float4*>(q + i * kRowGroups * 4);
     }
 #pragma unroll
     for (int n = 0; n < kKeysPerThread; ++n) {
-      y[n] = *reinterpret_cast<const float4*>(k + n * kLanesPerRow * pitch + column);
+      y[n] = *reinterpret_cast<const float4*>(k + n * kLanesPerRow * 4);
     }
+    q += kQStep;
+    k += kKStep;
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
 #pragma unroll
@@ -165,13 +170,16 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t diagonal = diagonal_of(a, queries, keys);
 
   extern __shared__ float4 shared[];
-  const int pitch = tile_pitch(a.depth);
-  constexpr int kVPitch = tile_pitch(kColumns * kLanesPerRow);
-  const Tile q_tile = {reinterpret_cast<float*>(shared), a.depth};  // (kTileRows, pitch)
-  const Tile k_tile = {q_tile.data + kTileRows * pitch, a.depth};   // (kKeyBlock, pitch)
-  const Tile v_tile = {k_tile.data + kKeyBlock * pitch,
-                       kColumns * kLanesPerRow};      // (kKeyBlock, kVPitch)
-  float* p_tile = v_tile.data + kKeyBlock * kVPitch;  // (kTileRows, kWeightPitch)
+  constexpr int kVWidth = kColumns * kLanesPerRow;
+  constexpr int kVPitch = row_major_pitch(kVWidth);
+  const int groups = (a.depth + 3) / 4;
+  float* q_data = reinterpret_cast<float*>(shared);
+  float* k_data = q_data + groups * group_major_pitch(kTileRows);
+  float* v_data = k_data + groups * group_major_pitch(kKeyBlock);
+  float* p_data = v_data + kKeyBlock * kVPitch;                      // (kTileRows, kKeyBlock)
+  const Tile q_tile = group_major_tile(q_data, kTileRows, a.depth);  // (kTileRows, depth)
+  const Tile k_tile = group_major_tile(k_data, kKeyBlock, a.depth);  // (kKeyBlock, depth)
+  const Tile v_tile = row_major_tile(v_data, kVWidth);               // (kKeyBlock, kVWidth)
 
   // What the tile as a whole may see: from the first key of its first row to the last of its last.
   const int last_row = min(first_row + kTileRows, queries) - 1;
@@ -215,8 +223,7 @@ __global__ void __launch_bounds__(kThreads)
     __syncthreads();
     if (!warp_is_idle) {
       float s[kRows][kKeysPerThread];
-      multiply_q_k(q_tile.data + thread_row * pitch, k_tile.data + row_lane * pitch, pitch, a.depth,
-                   s);
+      multiply_q_k(q_data + thread_row * 4, k_data + row_lane * 4, a.depth, s);
 #pragma unroll
       for (int i = 0; i < kRows; ++i) {
         if (logits_are_plain(a)) {
@@ -247,7 +254,7 @@ __global__ void __launch_bounds__(kThreads)
         for (int n = 0; n < kKeysPerThread; ++n) {
           const float p = weight(s[i][n], largest, a.bits_per_unit);
           l[i] += p;
-          p_tile[(thread_row + i * kRowGroups) * kWeightPitch + row_lane + n * kLanesPerRow] = p;
+          p_data[(thread_row + i * kRowGroups) * kWeightPitch + row_lane + n * kLanesPerRow] = p;
         }
 #pragma unroll
         for (int c = 0; c < kColumns; ++c) {
@@ -255,7 +262,7 @@ __global__ void __launch_bounds__(kThreads)
         }
       }
       __syncwarp();  // a warp reads only the rows of P that it wrote
-      add_p_v(p_tile + thread_row * kWeightPitch, v_tile.data + first_column, kVPitch,
+      add_p_v(p_data + thread_row * kWeightPitch, v_data + first_column, kVPitch,
               min(end - j0, kKeyBlock), acc);
     }
     __syncthreads();  // before the next tile replaces this one

@@ -79,7 +79,8 @@ __device__ inline float logit(const AttentionArguments& a, const LogitRow& row, 
       z = a.softcap * tanhf(z / a.softcap);
     }
     if (a.bias.data != nullptr) {
-      z += static_cast<const float*>(a.bias.data)[row.bias_offset + j];
+      const float bias = static_cast<const float*>(a.bias.data)[row.bias_offset + j];
+      z = bias == -INFINITY ? -INFINITY : z + bias;  // -inf hides a key, whatever its logit
     }
     if (a.slopes != nullptr) {
       const int64_t distance = row.opposite - j;

@@ -18,7 +18,7 @@ constexpr int kThreads = 64;
 constexpr int kTile = 32;      // rows, columns and inner steps of a tile
 constexpr int kPerThread = 4;  // rows, and columns, of one thread
 constexpr int kLanesPerRow = kTile / kPerThread;
-constexpr int kPitch = tile_pitch(kTile);
+constexpr int kPitch = row_major_pitch(kTile);
 
 struct ProjectionArguments {
   View x;  // (batch, 1, rows, inner)
@@ -52,8 +52,8 @@ __global__ void __launch_bounds__(kThreads)
     const TileSource w_source = {
         a.w.data, first_column, a.w.row,    min(a.columns - first_column, kTile),
         0,        a.inner,      a.w.format, a.w.vectors};
-    load_tile({x_tile, kTile}, x_source, first_row, kTile);
-    load_tile({w_tile, kTile}, w_source, first, kTile);
+    load_tile(row_major_tile(x_tile, kTile), x_source, first_row, kTile);
+    load_tile(row_major_tile(w_tile, kTile), w_source, first, kTile);
     __syncthreads();
     for (int k = 0; k < kTile; k += 4) {
       float x[kPerThread][4];

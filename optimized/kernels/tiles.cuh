@@ -7,12 +7,6 @@
 
 namespace attest::kernels {
 
-/// Floats from one row of a tile to the next: room for `width`, in an odd number of groups of four,
-/// so that eight rows read at the same column lie in different banks.
-__host__ __device__ constexpr int tile_pitch(int width) {
-  return ((width + 3) / 4 | 1) * 4;
-}
-
 /// log2 of the number of groups of four in a row, rounded up: how threads are dealt to a row.
 __host__ __device__ constexpr int row_shift(int width) {
   int shift = 0;
@@ -32,19 +26,38 @@ struct TileSource {
   bool vectors;
 };
 
-/// Where they go: (rows, width), with zeros where the source is narrower.
+/// Where they go: (rows, width), with zeros where the source is narrower. Groups of four columns
+/// stay together; which of the two steps is the longer one decides in what order groups lie.
 struct Tile {
   float* data;
   int width;
-  __device__ int pitch() const { return tile_pitch(width); }
+  int row_step, group_step;  // floats from a group to the one below, and to the one beside it
 };
+
+// A tile whose rows are read whole, eight lanes side by side (V, P): row after row. A tile of which
+// eight lanes read eight rows at the same column (Q, K): group after group. The longer step is an
+// odd number of groups, so that those eight lie in different banks when written as well as when
+// read. All steps are known when compiling, whatever the depth.
+__host__ __device__ constexpr int row_major_pitch(int width) {
+  return ((width + 3) / 4 | 1) * 4;
+}
+__host__ __device__ constexpr int group_major_pitch(int rows) {
+  return (rows | 1) * 4;
+}
+__device__ inline Tile row_major_tile(float* data, int width) {
+  return {data, width, row_major_pitch(width), 4};
+}
+__device__ inline Tile group_major_tile(float* data, int rows, int width) {
+  return {data, width, 4, group_major_pitch(rows)};
+}
 
 template <uint32_t kFormat>
 __device__ void load_tile_as(const Tile& tile, const TileSource& source, int first_row, int rows) {
   const int shift = row_shift(tile.width);
   for (int index = threadIdx.x; index < rows << shift; index += blockDim.x) {
     const int row = index >> shift;
-    const int column = (index - (row << shift)) * 4;
+    const int group = index - (row << shift);
+    const int column = group * 4;
     if (column >= tile.width) {
       continue;
     }
@@ -53,7 +66,7 @@ __device__ void load_tile_as(const Tile& tile, const TileSource& source, int fir
       const int64_t at = source.offset + (first_row + row) * source.stride + column;
       four = load_up_to_four<kFormat>(source.data, at, source.width - column, source.vectors);
     }
-    *reinterpret_cast<float4*>(tile.data + row * tile.pitch() + column) = four;
+    *reinterpret_cast<float4*>(tile.data + row * tile.row_step + group * tile.group_step) = four;
   }
 }
 
