@@ -63,4 +63,7 @@ int list(const std::string& what);
 /// The version, and the first words of every run.
 std::string version_text();
 
+/// The end of `attest --help`.
+std::string examples_text();
+
 }  // namespace attest

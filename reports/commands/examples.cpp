@@ -1,0 +1,20 @@
+// What `attest --help` teaches: a line for each thing one comes to the program for.
+#include "reports/commands/commands.hpp"
+
+namespace attest {
+
+std::string examples_text() {
+  return R"(
+Examples:
+  attest gate                                  our kernels, on the emulator or a GPU
+  attest gate --subject ./my_kernel.so         anybody's plugin (optimized/plugin/attest_subject.h)
+  attest fuzz --subject ./my_kernel.so         until Ctrl-C; goes on where it was killed
+  attest replay 'q=1x2x3x8 kv=1x5x8 causal' --property causality
+  attest replay attest-report/findings/NAME    a finding, with the very tensors it was found on
+  attest oracle mine.safetensors -o truth.safetensors --problem causal
+  attest footprint --layers 32 --kv-heads 8 --depth 128 --tokens 8192 --format bf16
+
+Exit code 0: nothing violated and enough was proven. 1: the subject is wrong. 2: could not tell.)";
+}
+
+}  // namespace attest
