@@ -81,7 +81,8 @@ typedef struct AttestProblem {
 } AttestProblem;
 
 /* Prefill and decode. Tensors are on the device the subject named, in the problem's formats, and
- * may have any strides with a last stride of 1. Optional tensors have data == NULL when absent. */
+ * may have any strides with a last stride of 1. Optional tensors have data == NULL when absent.
+ * data is aligned to 16 bytes, and byte_offset is 0. */
 typedef struct AttestAttention {
   uint32_t abi_version, struct_bytes;
   AttestProblem problem;

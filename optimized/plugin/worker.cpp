@@ -89,11 +89,10 @@ class Client {
   Reply call(Operation operation, const RequestPlan& plan) {
     std::optional<Fault> fault = std::exchange(pending_fault_, std::nullopt);
     if (!fault) fault = revive();
-    if (!fault) {
-      worker_->request().grow(plan.request_bytes());
-      worker_->reply().grow(plan.reply_bytes());
-      plan.write(worker_->request().data());
-      fault = worker_->ask(MessageKind::call);
+    if (!fault) fault = send(plan);
+    if (fault && worker_ && worker_->killed_from_outside()) {
+      start();  // which says nothing of the plugin, unless it happens again
+      fault = send(plan);
     }
     Reply reply;
     if (fault) {
@@ -117,6 +116,13 @@ class Client {
 
  private:
   void start() { worker_ = std::make_unique<WorkerProcess>(options_, cudart_major_); }
+
+  std::optional<Fault> send(const RequestPlan& plan) {
+    worker_->request().grow(plan.request_bytes());
+    worker_->reply().grow(plan.reply_bytes());
+    plan.write(worker_->request().data());
+    return worker_->ask(MessageKind::call);
+  }
 
   /// A living worker, started if need be; a fault when the last one died by itself after a call.
   std::optional<Fault> revive() {

@@ -107,7 +107,7 @@ WorkerProcess::WorkerProcess(const WorkerOptions& options, unsigned cudart_major
   const std::string where = "plugin " + options.plugin.string() + ": ";
   if (answer == Answer::given && greeting.faulted == 0) return;
   const std::string refusal(greeting.text, strnlen(greeting.text, sizeof(greeting.text)));
-  if (answer == Answer::too_late) kill(id_, SIGKILL);
+  if (answer == Answer::too_late || answer == Answer::garbled) kill(id_, SIGKILL);
   const int status = bury();
   const Fault fault = describe_death(status, true);
   close(control_);
@@ -179,7 +179,8 @@ WorkerProcess::Answer WorkerProcess::wait_for_answer() {
       Message message{};
       const ssize_t bytes = recv(control_, &message, sizeof(message), 0);
       output_.drain();
-      return bytes == sizeof(message) ? Answer::given : Answer::none;
+      if (bytes == sizeof(message)) return Answer::given;
+      return bytes > 0 ? Answer::garbled : Answer::none;
     }
     if (output_open && waits[1].revents != 0) output_open = output_.drain();
   }
@@ -192,7 +193,7 @@ std::optional<Fault> WorkerProcess::ask(MessageKind kind) {
   send(control_, &message, sizeof(message), MSG_NOSIGNAL);  // a dead worker shows in the answer
   const Answer answer = wait_for_answer();
   if (answer == Answer::given) return std::nullopt;
-  if (answer == Answer::too_late) kill(id_, SIGKILL);
+  if (answer != Answer::none) kill(id_, SIGKILL);
   const int status = bury();
   const bool crashed = reply_.at<const ReplyHeader>(0).crash.signal != 0;
   if (answer == Answer::too_late && !crashed) {
@@ -200,6 +201,13 @@ std::optional<Fault> WorkerProcess::ask(MessageKind kind) {
                         "no answer within " + std::to_string(std::lround(seconds_ * 1000)) + " ms"},
                        output_.last_lines());
   }
+  if (answer == Answer::garbled) {
+    return with_output({std::string(name_of(FaultKind::crashed)),
+                        "wrote to a descriptor that is not its own (attest's control socket)"},
+                       output_.last_lines());
+  }
+  killed_from_outside_ =
+      answer == Answer::none && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
   return describe_death(status, true);
 }
 

@@ -32,13 +32,15 @@ class WorkerProcess {
   /// Clears the reply's header, sends, and waits for the answer. A fault means that the process is
   /// gone: no answer in time, or it died.
   std::optional<Fault> ask(MessageKind kind);
+  /// After a fault: somebody else ended the process, or the system did when memory ran out.
+  bool killed_from_outside() const { return killed_from_outside_; }
 
   /// Whether it died while nothing was asked of it, and how. Being killed from outside is nobody's
   /// fault: kind is empty then.
   std::optional<Fault> died_idle();
 
  private:
-  enum class Answer : std::uint8_t { given, too_late, none };
+  enum class Answer : std::uint8_t { given, too_late, garbled, none };
   void start(const WorkerOptions& options, unsigned cudart_major);
   Answer wait_for_answer();
   int bury();  // the wait status; kills it when it does not end by itself
@@ -49,6 +51,7 @@ class WorkerProcess {
   SharedMemory request_, reply_;
   int control_ = -1;
   pid_t id_ = -1;
+  bool killed_from_outside_ = false;
   OutputTail output_;
 };
 

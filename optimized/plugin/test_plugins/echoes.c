@@ -1,0 +1,145 @@
+/* Returns numbers from which a test can tell that every tensor arrived where it belongs: any format
+ * for o, exact sums of small integers in f32 elsewhere. Correct in everything else. */
+#include <string.h>
+
+#include "optimized/plugin/attest_subject.h"
+
+static char* at(const DLTensor* t, int64_t b, int64_t h, int64_t row) {
+  const int64_t element = b * t->strides[0] + h * t->strides[1] + row * t->strides[2];
+  return (char*)t->data + element * (t->dtype.bits / 8);
+}
+
+static float f32_at(const DLTensor* t, int64_t b, int64_t h, int64_t row, int64_t column) {
+  return ((float*)at(t, b, h, row))[column];
+}
+
+static int64_t length_of(const DLTensor* lengths, int64_t b, int64_t full) {
+  return lengths->data == NULL ? full : ((const int32_t*)lengths->data)[b];
+}
+
+/* What the ABI promises of every tensor; the number tells which promise was broken. */
+static int32_t broken_promise(const AttestAttention* a) {
+  const DLTensor* tensors[] = {&a->q, &a->k, &a->v, &a->o, &a->lse};
+  if (a->abi_version != ATTEST_ABI_VERSION || a->struct_bytes != sizeof(*a)) return 101;
+  if (a->problem.struct_bytes != sizeof(AttestProblem)) return 102;
+  for (int i = 0; i < 5; ++i) {
+    const DLTensor* t = tensors[i];
+    if (t->data == NULL || (uintptr_t)t->data % 16 != 0 || t->byte_offset != 0) return 103;
+    if (t->strides[t->ndim - 1] != 1 || t->device.device_type != kDLCPU) return 104;
+    if (t->ndim != (i == 4 ? 3 : 4)) return 105;
+  }
+  if (a->k.shape[2] != a->problem.capacity) return 106;
+  if (a->scratch == NULL || (uintptr_t)a->scratch % 256 != 0) return 107;
+  if (a->scratch_bytes != 1024) return 108;
+  if (a->problem.input != ATTEST_F32 && a->q.dtype.bits == 32) return 109;
+  memset(a->scratch, 0, (size_t)a->scratch_bytes);
+  return 0;
+}
+
+/* lse[b,h,i] = sum over the keys in use of k[..,0] + bias + mask, then slope and sink. */
+static float sum_of_everything(const AttestAttention* a, int64_t b, int64_t h, int64_t i) {
+  const int64_t group = a->problem.query_heads / a->problem.kv_heads;
+  const int64_t keys = length_of(&a->key_lengths, b, a->problem.keys);
+  float sum = 0;
+  for (int64_t j = 0; j < keys; ++j) {
+    sum += f32_at(&a->k, b, h / group, j, 0);
+    if (a->bias.data != NULL) sum += f32_at(&a->bias, b, h, i, j);
+    if (a->mask.data != NULL) {
+      sum += ((uint8_t*)a->mask.data)[b * a->mask.strides[0] + i * a->mask.strides[1] + j];
+    }
+  }
+  if (a->slopes.data != NULL) sum += ((float*)a->slopes.data)[h];
+  if (a->sinks.data != NULL) sum += ((float*)a->sinks.data)[h];
+  return sum;
+}
+
+/* o = q; or, in decode, o = the last row of v in use. */
+static int32_t echo(const AttestAttention* a, int decode) {
+  const AttestProblem* problem = &a->problem;
+  const int32_t broken = broken_promise(a);
+  if (broken != 0) return broken;
+  for (int64_t b = 0; b < problem->batch; ++b) {
+    const int64_t rows = length_of(&a->query_lengths, b, problem->queries);
+    const int64_t keys = length_of(&a->key_lengths, b, problem->keys);
+    for (int64_t h = 0; h < problem->query_heads; ++h) {
+      for (int64_t i = 0; i < rows; ++i) {
+        const int64_t g = h / (problem->query_heads / problem->kv_heads);
+        const char* source = decode ? at(&a->v, b, g, keys - 1) : at(&a->q, b, h, i);
+        memcpy(at(&a->o, b, h, i), source, (size_t)(problem->v_depth * (a->o.dtype.bits / 8)));
+        float* lse = (float*)a->lse.data + b * a->lse.strides[0] + h * a->lse.strides[1] + i;
+        *lse = decode                         ? (float)problem->splits
+               : problem->input == ATTEST_F32 ? sum_of_everything(a, b, h, i)
+                                              : 0;
+      }
+    }
+  }
+  return 0;
+}
+
+static int32_t prefill(const AttestAttention* a) {
+  return echo(a, 0);
+}
+static int32_t decode(const AttestAttention* a) {
+  return echo(a, 1);
+}
+
+static int32_t append(const AttestAppend* a) {
+  for (int64_t b = 0; b < a->k.shape[0]; ++b) {
+    const int64_t used = length_of(&a->lengths, b, 0);
+    const int64_t rows = length_of(&a->new_lengths, b, 0);
+    for (int64_t h = 0; h < a->k.shape[1]; ++h) {
+      for (int64_t r = 0; r < rows && used + r < a->k.shape[2]; ++r) {
+        memcpy(at(&a->k, b, h, used + r), at(&a->new_k, b, h, r),
+               (size_t)(a->k.shape[3] * (a->k.dtype.bits / 8)));
+        memcpy(at(&a->v, b, h, used + r), at(&a->new_v, b, h, r),
+               (size_t)(a->v.shape[3] * (a->v.dtype.bits / 8)));
+      }
+    }
+  }
+  return 0;
+}
+
+static int32_t projection(const AttestProjection* a) {
+  if (a->x.ndim != 3 || a->w.ndim != 2 || a->y.ndim != 3) return 110;
+  for (int64_t b = 0; b < a->y.shape[0]; ++b) {
+    for (int64_t row = 0; row < a->y.shape[1]; ++row) {
+      for (int64_t column = 0; column < a->y.shape[2]; ++column) {
+        float sum = 0;
+        for (int64_t inner = 0; inner < a->w.shape[0]; ++inner) {
+          sum += ((float*)a->x.data)[b * a->x.strides[0] + row * a->x.strides[1] + inner] *
+                 ((float*)a->w.data)[inner * a->w.strides[0] + column];
+        }
+        ((float*)a->y.data)[b * a->y.strides[0] + row * a->y.strides[1] + column] = sum;
+      }
+    }
+  }
+  return 0;
+}
+
+static int64_t scratch_bytes(uint32_t operation, const AttestProblem* problem) {
+  (void)operation;
+  (void)problem;
+  return 1024;
+}
+
+const AttestSubject* attest_subject(uint32_t abi_version) {
+  static const AttestSubject subject = {
+      .abi_version = ATTEST_ABI_VERSION,
+      .struct_bytes = sizeof(AttestSubject),
+      .name = "echoes",
+      .device_type = kDLCPU,
+      .promises = ATTEST_BATCH_INVARIANT,
+      .precision = {.abi_version = ATTEST_ABI_VERSION,
+                    .struct_bytes = sizeof(AttestPrecision),
+                    .p_format = ATTEST_BF16,
+                    .key_block = 64,
+                    .exp_error = 0.25},
+      .scratch_bytes = scratch_bytes,
+      .prefill = prefill,
+      .decode = decode,
+      .append = append,
+      .projection = projection,
+  };
+  (void)abi_version;
+  return &subject;
+}

@@ -1,0 +1,196 @@
+// Everything a correct plugin is sent arrives where it belongs, and everything it answers comes
+// back.
+#include "optimized/plugin/worker.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "optimized/plugin/fault_kinds.hpp"
+#include "optimized/plugin/test_cases.hpp"
+
+namespace attest {
+namespace {
+
+Problem small_problem() {
+  Problem problem;
+  problem.batch = 2;
+  problem.query_heads = 4;
+  problem.kv_heads = 2;
+  problem.queries = 3;
+  problem.keys = 5;
+  problem.depth = 6;
+  problem.v_depth = 6;
+  return problem;
+}
+
+Index length_of(const std::vector<Index>& lengths, Index b, Index full) {
+  return lengths.empty() ? full : lengths[static_cast<std::size_t>(b)];
+}
+
+// What echoes.c computes in prefill, from the values as they were sent.
+double echoed_lse(const Problem& p, const Values& values, Index b, Index h, Index i) {
+  double sum = 0;
+  for (Index j = 0; j < length_of(p.key_lengths, b, p.keys); ++j) {
+    sum += values.k.at(b, h / (p.query_heads / p.kv_heads), j, 0);
+    if (values.bias) sum += values.bias->at(b, h, i, j);
+    if (values.mask) sum += values.mask->at(b, i, j) ? 1 : 0;
+  }
+  if (values.slopes) sum += values.slopes->at(h);
+  if (values.sinks) sum += values.sinks->at(h);
+  return sum;
+}
+
+void expect_echo(Subject& subject, const Problem& p, Poison poison) {
+  const Values values = counting_values(p);
+  const Reply prefill = subject.prefill(p, values, poison);
+  const Reply decode = subject.decode(p, values, poison);
+  ASSERT_FALSE(prefill.fault) << prefill.fault->kind << ": " << prefill.fault->what;
+  ASSERT_FALSE(decode.fault) << decode.fault->kind << ": " << decode.fault->what;
+  ASSERT_EQ(prefill.o.extent, (Extent4{p.batch, p.query_heads, p.queries, p.v_depth}));
+  ASSERT_EQ(prefill.lse.extent, (Extent4{p.batch, p.query_heads, p.queries, 1}));
+  EXPECT_EQ(prefill.o.format, p.output);
+  EXPECT_EQ(prefill.lse.format, Format::f32);
+  for (Index b = 0; b < p.batch; ++b) {
+    const Index rows = length_of(p.query_lengths, b, p.queries);
+    const Index keys = length_of(p.key_lengths, b, p.keys);
+    for (Index h = 0; h < p.query_heads; ++h) {
+      for (Index i = 0; i < p.queries; ++i) {
+        for (Index column = 0; column < p.v_depth; ++column) {
+          const Index g = h / (p.query_heads / p.kv_heads);
+          ASSERT_EQ(prefill.o.at(b, h, i, column), i < rows ? values.q.at(b, h, i, column) : 0);
+          ASSERT_EQ(decode.o.at(b, h, i, column),
+                    i < rows ? values.v.at(b, g, keys - 1, column) : 0);
+        }
+        ASSERT_EQ(decode.lse.at(b, h, i, 0), i < rows ? static_cast<double>(p.splits) : 0);
+        if (p.input != Format::f32) continue;
+        ASSERT_EQ(prefill.lse.at(b, h, i, 0), i < rows ? echoed_lse(p, values, b, h, i) : 0);
+      }
+    }
+  }
+}
+
+TEST(Worker, DescribesThePlugin) {
+  const Subject subject = open_plugin(options_for("echoes"));
+  EXPECT_EQ(subject.description.name, "echoes");
+  EXPECT_EQ(subject.description.numerics, "host");
+  EXPECT_EQ(subject.description.precision.p_format, Format::bf16);
+  EXPECT_EQ(subject.description.precision.key_block, 64);
+  EXPECT_EQ(subject.description.precision.exp_error, 0.25);
+  EXPECT_TRUE(subject.description.batch_invariant);
+  EXPECT_FALSE(subject.description.deterministic);
+}
+
+TEST(Worker, CarriesEveryLayoutPoisonAndOption) {
+  Subject subject = open_plugin(options_for("echoes"));
+  for (const Layout layout : {Layout::bhtd, Layout::bthd}) {
+    for (const Poison poison : {Poison::nan, Poison::huge, Poison::small}) {
+      for (const Index spare : {0, 3}) {
+        for (const bool options : {false, true}) {
+          Problem p = small_problem();
+          p.layout = layout;
+          p.spare_slots = spare;
+          p.splits = 2;
+          p.bias = p.alibi = p.sinks = p.mask = options;
+          if (options) {
+            p.query_lengths = {2, 3};
+            p.key_lengths = {5, 1};
+          }
+          expect_echo(subject, p, poison);
+        }
+      }
+    }
+  }
+}
+
+TEST(Worker, CarriesEveryFormat) {
+  Subject subject = open_plugin(options_for("echoes"));
+  for (const Format format : {Format::f32, Format::f16, Format::bf16, Format::e4m3, Format::e5m2}) {
+    for (const Layout layout : {Layout::bhtd, Layout::bthd}) {
+      Problem p = small_problem();
+      p.input = p.output = format;
+      p.layout = layout;
+      p.spare_slots = 1;
+      expect_echo(subject, p, Poison::nan);
+    }
+  }
+}
+
+TEST(Worker, CarriesEmptyAndLargeTensors) {
+  Subject subject = open_plugin(options_for("echoes"));
+  Problem p = small_problem();
+  p.queries = 0;
+  expect_echo(subject, p, Poison::nan);
+  p.queries = 1;
+  p.keys = 40'000;  // several times the first size of the shared memory
+  expect_echo(subject, p, Poison::nan);
+  expect_echo(subject, small_problem(), Poison::nan);
+}
+
+TEST(Worker, AppendsInBothLayouts) {
+  Subject subject = open_plugin(options_for("echoes"));
+  for (const Layout layout : {Layout::bhtd, Layout::bthd}) {
+    Problem p;
+    p.layout = layout;
+    CacheUpdate update;
+    update.k = counting(Format::bf16, {2, 3, 7, 4}, 0);
+    update.v = counting(Format::bf16, {2, 3, 7, 5}, 1);
+    update.new_k = counting(Format::bf16, {2, 3, 2, 4}, 100);
+    update.new_v = counting(Format::bf16, {2, 3, 2, 5}, 101);
+    update.lengths = {3, 6};
+    update.new_lengths = {1, 2};  // the second row of entry 1 does not fit and is dropped
+    const Reply reply = subject.append(p, update, Poison::nan);
+    ASSERT_FALSE(reply.fault) << reply.fault->what;
+    Tensor k = update.k, v = update.v;
+    for (Index h = 0; h < 3; ++h) {
+      for (Index c = 0; c < 5; ++c) {
+        if (c < 4)
+          k.set_bits(k.offset(0, h, 3, c), update.new_k.bits(update.new_k.offset(0, h, 0, c)));
+        if (c < 4)
+          k.set_bits(k.offset(1, h, 6, c), update.new_k.bits(update.new_k.offset(1, h, 0, c)));
+        v.set_bits(v.offset(0, h, 3, c), update.new_v.bits(update.new_v.offset(0, h, 0, c)));
+        v.set_bits(v.offset(1, h, 6, c), update.new_v.bits(update.new_v.offset(1, h, 0, c)));
+      }
+    }
+    EXPECT_EQ(reply.k, k);
+    EXPECT_EQ(reply.v, v);
+  }
+}
+
+TEST(Worker, Projects) {
+  Subject subject = open_plugin(options_for("echoes"));
+  const Projection projection{counting(Format::f32, {2, 1, 3, 4}, 0),
+                              counting(Format::f32, {1, 1, 4, 5}, 1), Format::f32};
+  const Reply reply = subject.projection(projection, Poison::huge);
+  ASSERT_FALSE(reply.fault) << reply.fault->what;
+  ASSERT_EQ(reply.y.extent, (Extent4{2, 1, 3, 5}));
+  for (Index b = 0; b < 2; ++b) {
+    for (Index row = 0; row < 3; ++row) {
+      for (Index column = 0; column < 5; ++column) {
+        double sum = 0;
+        for (Index inner = 0; inner < 4; ++inner) {
+          sum += projection.x.at(b, 0, row, inner) * projection.w.at(0, 0, inner, column);
+        }
+        EXPECT_EQ(reply.y.at(b, 0, row, column), sum);
+      }
+    }
+  }
+}
+
+TEST(Worker, DeclinesWhatIsNotOfferedOrCannotBeStated) {
+  Subject subject = open_plugin(options_for("misbehaves"));
+  Problem p;
+  EXPECT_EQ(subject.declines(Operation::prefill, p), std::nullopt);
+  EXPECT_EQ(subject.declines(Operation::decode, p), "the plugin offers no decode");
+  EXPECT_EQ(subject.decode, nullptr);
+  p.sinks = true;
+  EXPECT_EQ(subject.declines(Operation::prefill, p), "no sinks here");
+  EXPECT_EQ(subject.declines(Operation::prefill, p), "no sinks here");  // from memory
+  p.sinks = false;
+  EXPECT_EQ(subject.declines(Operation::prefill, p), std::nullopt);
+  p.softcap = 0.1;  // no f32 number
+  EXPECT_NE(subject.declines(Operation::prefill, p), std::nullopt);
+}
+
+}  // namespace
+}  // namespace attest
