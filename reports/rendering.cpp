@@ -99,7 +99,7 @@ std::string joined(const std::vector<std::string>& pieces, std::string_view sepa
 
 std::string replay_line(std::string_view subject, std::string_view property,
                         const Case& test_case) {
-  const std::string check = print(Check{std::string(property), test_case});
+  const std::string check = print(PropertyCase{std::string(property), test_case});
   return fmt::format("./attest replay {}{}", shell_quoted(check),
                      subject.empty() ? "" : " --subject " + shell_quoted(subject));
 }

@@ -10,6 +10,7 @@
 #include "fuzz/features.hpp"
 #include "properties/fills.hpp"
 #include "properties/property.hpp"
+#include "properties/wrong_answers.hpp"
 #include "reference/text.hpp"
 #include "reports/commands/commands.hpp"
 #include "reports/commands/subjects.hpp"
@@ -63,13 +64,24 @@ Rows mutants() {
   return rows;
 }
 
+Rows wrong_answers() {
+  Rows rows;
+  for (const std::string_view name : wrong_answer_names()) rows.emplace_back(name, "");
+  return rows;
+}
+
 struct Section {
   std::string_view name;
   Rows (*rows)();
 };
 constexpr std::array kSections{
-    Section{"properties", properties}, Section{"fills", fill_rows},   Section{"formats", formats},
-    Section{"features", features},     Section{"subjects", subjects}, Section{"mutants", mutants},
+    Section{"properties", properties},
+    Section{"fills", fill_rows},
+    Section{"formats", formats},
+    Section{"features", features},
+    Section{"subjects", subjects},
+    Section{"mutants", mutants},
+    Section{"wrong_answers", wrong_answers},
 };
 
 void print_rows(const Rows& rows, std::string_view indent) {
