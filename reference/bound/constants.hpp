@@ -1,0 +1,69 @@
+// Every constant of the order-free bound, once, with its source. bound/README.md says where each
+// enters and why; it refers to the names here and repeats no number.
+#pragma once
+
+namespace attest::bound {
+
+/// Unit roundoff of f32 to nearest: IEEE 754-2019 section 4.3.1, p = 24.
+inline constexpr double kU = 0x1p-24;
+
+/// Smallest normal f32, IEEE 754-2019 table 3.5. Flushing a result or an operand to zero (PTX ISA,
+/// `.ftz`) loses less than this.
+inline constexpr double kFlush = 0x1p-126;
+
+/// An intermediate that may reach this is taken as one that may overflow: a quarter of f32's 2^128,
+/// so that neither its own rounding errors nor a factor log2(e) < 2 can carry it over.
+inline constexpr double kOverflow = 0x1p126;
+
+/// Roundings of q.k besides its own sum: fl(log2 e), its product with the scale, and the product
+/// with q.k or, term by term, with q. README, step S2.
+inline constexpr double kScaleRoundings = 3;
+
+/// Roundings of the exponent that scale with its distance from the reference: fl(log2 e), its
+/// product with the scale, the difference, its product with that; one more for second-order terms.
+/// README, step S4.
+inline constexpr double kDistanceRoundings = 5;
+
+/// Roundings of the reference when one weight uses fl(m c) and a rescale uses m: one for the block
+/// of the key, one for the last block. README, step S4.
+inline constexpr double kReferenceRoundings = 2;
+
+/// Roundings in softcap relative to min(|s|, cap): the cap to f32, on both sides (2), s / cap or
+/// s * fl(1 / cap) (2), the product with the cap (1), fl(log2 e) and its product when weights are
+/// powers of two (2), second-order terms (1). README, step S3.
+inline constexpr double kSoftcapRoundings = 8;
+
+/// Roundings of a bias or sink by itself: fl(log2 e) and the product with it. README, step S3.
+inline constexpr double kTermRoundings = 2;
+
+/// Roundings of slope * distance: the distance to f32, the product, and kTermRoundings.
+inline constexpr double kAlibiRoundings = 4;
+
+/// The exponential, logarithm and tanh of any f32 library are within one ulp, 2 u; a declared error
+/// below that is taken as that. A correctly rounded one is within u.
+inline constexpr double kFaithful = 2 * kU;
+
+/// The least error of dividing by the row sum: fl(1 / l), the product with it, and one rounding for
+/// a factor that brings the accumulator to its last reference.
+inline constexpr double kDivision = 3 * kU;
+
+/// Roundings of log l: fl(ln 2), its product with log2 l, and kFaithful.
+inline constexpr double kLogRoundings = 4;
+
+/// By how much the reference that is added in the LSE may differ from the one in the exponents, in
+/// roundings of itself: fl(m c), and c, fl(ln 2), their product, and its product with m; one more
+/// for second-order terms. README, section LSE.
+inline constexpr double kShiftRoundings = 6;
+
+/// Roundings of the LSE by itself: the addition, fl(log2 e) and its product, one for storing it.
+inline constexpr double kLseRoundings = 4;
+
+/// Where an absolute error of a weight is divided by the row sum, the computed sum is at least a
+/// half of the true one; the product with 1 + kappa needs less than another 2.
+inline constexpr double kUnderflowRoom = 4;
+
+/// The bound is evaluated in double, 2^29 times finer than f32, with up to 2^15 or so terms in a
+/// sum: 2^-14 relative at the worst. This is sixteen times that.
+inline constexpr double kEvaluation = 0x1p-10;
+
+}  // namespace attest::bound

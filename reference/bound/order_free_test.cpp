@@ -1,0 +1,155 @@
+// What the bound says where it can be said by hand, and that wrong kernels are refused. That right
+// ones are not is soundness_test's business.
+#include "reference/bound/order_free.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "reference/bound/tally.hpp"
+#include "reference/random_values.hpp"
+
+namespace attest {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Refusal {
+  Index refused = 0, cases = 0;
+};
+
+Refusal refusals(Mistake mistake, Recipe recipe, Problem p) {
+  Refusal count;
+  std::mt19937_64 random(13);
+  for (int round = 0; round < 40; ++round, ++count.cases) {
+    const Values values = random_values(p, random);
+    recipe.mistake = mistake;
+    Tally tally;
+    judge(p, exact_attention(p, values), order_free_bounds(p, values, path_of(recipe)),
+          simulate(p, values, recipe), tally);
+    if (tally.o_ratio > 1) ++count.refused;
+  }
+  return count;
+}
+
+TEST(OrderFreeBound, WrongKernelsAreRefusedEveryTime) {
+  const Problem p{.query_heads = 2,
+                  .queries = 6,
+                  .keys = 9,
+                  .depth = 16,
+                  .v_depth = 8,
+                  .scale = 0.25F,
+                  .causal = true};
+  const Recipe recipe{.name = "wrong", .block = 2, .fma = true};
+  EXPECT_EQ(refusals(Mistake::none, recipe, p).refused, 0);
+  for (Mistake mistake :
+       {Mistake::drops_key, Mistake::scale_one_percent, Mistake::leaks_key, Mistake::no_rescale}) {
+    const Refusal count = refusals(mistake, recipe, p);
+    EXPECT_EQ(count.refused, count.cases) << static_cast<int>(mistake);
+  }
+}
+
+TEST(OrderFreeBound, WrongKernelsAreRefusedThroughBf16Too) {
+  Problem p{.queries = 6,
+            .keys = 9,
+            .depth = 16,
+            .v_depth = 8,
+            .input = Format::bf16,
+            .output = Format::bf16,
+            .scale = 0.25F,
+            .causal = true};
+  const Recipe recipe{.name = "wrong", .block = 2, .p_format = Format::bf16};
+  EXPECT_EQ(refusals(Mistake::none, recipe, p).refused, 0);
+  for (Mistake mistake : {Mistake::drops_key, Mistake::leaks_key, Mistake::no_rescale}) {
+    const Refusal count = refusals(mistake, recipe, p);
+    EXPECT_EQ(count.refused, count.cases) << static_cast<int>(mistake);
+  }
+}
+
+Bounds bounds_of(const Problem& p, const Values& values) {
+  return order_free_bounds(p, values, {});
+}
+
+TEST(OrderFreeBound, IsAFewRoundingsForOneKey) {
+  Problem p;
+  Values values = zero_values(p);
+  values.v.set(0, 1.0);
+  const Bounds bounds = bounds_of(p, values);
+  EXPECT_GT(bounds.o[0], 0x1p-24);  // the output alone costs this much
+  EXPECT_LT(bounds.o[0], 10 * 0x1p-24);
+  EXPECT_LT(bounds.lse[0], 10 * 0x1p-24);
+}
+
+TEST(OrderFreeBound, IsZeroWithoutKeysAndInfiniteBehindTheLength) {
+  Problem p{.batch = 2, .queries = 2, .keys = 2, .sinks = false};
+  p.query_lengths = {1, 2};
+  p.key_lengths = {2, 0};
+  const Bounds bounds = bounds_of(p, zero_values(p));
+  EXPECT_LT(bounds.o[0], 1e-6);
+  EXPECT_EQ(bounds.o[1], kInfinity);
+  EXPECT_EQ(bounds.lse[1], kInfinity);
+  EXPECT_EQ(bounds.o[2], 0.0);
+  EXPECT_EQ(bounds.lse[2], 0.0);
+  p.sinks = true;
+  Values values = zero_values(p);
+  values.sinks->set(0, 3.0);
+  EXPECT_EQ(bounds_of(p, values).o[2], 0.0);
+  EXPECT_GT(bounds_of(p, values).lse[2], 0.0);
+  EXPECT_LT(bounds_of(p, values).lse[2], 1e-5);
+}
+
+TEST(OrderFreeBound, PromisesNothingWhereAnIntermediateMayOverflow) {
+  Problem p{.keys = 2, .depth = 2, .v_depth = 2};
+  Values values = zero_values(p);
+  values.q.set(0, 0x1p100);
+  values.k.set(0, 0x1p27);
+  EXPECT_EQ(bounds_of(p, values).o[0], kInfinity);
+  EXPECT_EQ(bounds_of(p, values).lse[0], kInfinity);
+  values = zero_values(p);
+  values.v.set(0, 3e38);  // column 0 alone
+  EXPECT_EQ(bounds_of(p, values).o[0], kInfinity);
+  EXPECT_LT(bounds_of(p, values).o[1], 1e-30);
+  values.v.set(0, std::nan(""));
+  EXPECT_EQ(bounds_of(p, values).o[0], kInfinity);
+  values.k.set(0, std::nan(""));
+  EXPECT_EQ(bounds_of(p, values).o[1], kInfinity);
+  Problem narrow{.output = Format::f16};
+  values = zero_values(narrow);
+  values.v.set(0, 65519.996);  // the last f32 before what f16 rounds to infinity
+  EXPECT_EQ(bounds_of(narrow, values).o[0], kInfinity);
+  values.v.set(0, 65472.0);
+  EXPECT_LE(bounds_of(narrow, values).o[0], 64.0);
+}
+
+TEST(OrderFreeBound, PromisesNothingUnderAnInfiniteBiasThatMayMeetNaN) {
+  Problem p{.keys = 2, .bias = true};
+  Values values = zero_values(p);
+  values.bias->set(0, -kInfinity);
+  EXPECT_LT(bounds_of(p, values).o[0], 1e-5);
+  values.k.set(0, std::nan(""));
+  EXPECT_EQ(bounds_of(p, values).o[0], kInfinity);
+}
+
+TEST(OrderFreeBound, GrowsWithWhatIsDeclared) {
+  std::mt19937_64 random(17);
+  Problem p{.keys = 40, .depth = 8, .v_depth = 1};
+  const Values values = random_values(p, random);
+  const Bounds least = bounds_of(p, values);
+  PrecisionPath path;
+  path.exp_error = 0x1p-10;
+  EXPECT_GT(order_free_bounds(p, values, path).o[0], 10 * least.o[0]);
+  path = {.p_format = Format::bf16};
+  EXPECT_GT(order_free_bounds(p, values, path).o[0], 10 * least.o[0]);
+  EXPECT_EQ(order_free_bounds(p, values, path).lse[0], least.lse[0]);
+  path = {.log_error = 1e-3};
+  EXPECT_GT(order_free_bounds(p, values, path).lse[0], 1e-3);
+  EXPECT_EQ(order_free_bounds(p, values, path).o[0], least.o[0]);
+  path = {.key_block = 64};
+  EXPECT_LT(order_free_bounds(p, values, path).o[0], least.o[0]);
+  p.splits = 4;
+  EXPECT_GT(bounds_of(p, values).o[0], least.o[0]);
+}
+
+}  // namespace
+}  // namespace attest

@@ -1,0 +1,38 @@
+// Attention as a kernel would compute it, in f32 with every rounding where a kernel has it, in the
+// many orders that kernels use; right, or wrong on purpose. For the test of the bound alone.
+#pragma once
+#include <string>
+
+#include "reference/subject.hpp"
+#include "reference/values.hpp"
+
+namespace attest {
+
+enum class Exponential { natural, base_two, base_two_fma, scaled_difference };
+enum class Mistake { none, drops_key, scale_one_percent, leaks_key, no_rescale };
+
+struct Recipe {
+  std::string name;
+  Index block = 1 << 20;  // keys between two rescales; large: two passes, the maximum first
+  Index splits = 1;
+  bool fma = false;
+  bool reverse = false;        // last key first
+  bool pairwise = false;       // sums as trees
+  bool scaled_query = false;   // the scale goes into q
+  bool reciprocal = false;     // multiply by 1 / l
+  bool combine_by_lse = true;  // splits as normalised O and LSE; otherwise as (m, l, acc)
+  bool flush = false;          // subnormals to zero, in and out
+  double exp_error = 0;        // extra relative error, alternating in sign from key to key
+  Exponential exponential = Exponential::natural;
+  Format p_format = Format::f32;
+  Mistake mistake = Mistake::none;
+};
+
+PrecisionPath path_of(const Recipe& recipe);
+
+struct Simulated {
+  Tensor o, lse;
+};
+Simulated simulate(const Problem& problem, const Values& values, const Recipe& recipe);
+
+}  // namespace attest
