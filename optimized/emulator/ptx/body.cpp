@@ -49,7 +49,7 @@ void parse_module_variables(ModuleState& state, Space space, bool external) {
       // A declaration and its definition are one variable.
       if (!external) state.module.variables[found->second.index] = std::move(declared.variable);
     } else {
-      Cursor::fail_at(declared.position, "'" + std::string(declared.name) + "' is declared twice");
+      Cursor::fail_at(declared.position, quoted(declared.name) + " is declared twice");
     }
   } while (state.cursor.accept(','));
   state.cursor.require(';');
@@ -119,7 +119,7 @@ void BodyParser::directive() {
   } else if (word == "file") {
     parse_file(cursor_, state_.module);
   } else {
-    Cursor::fail_at(position, "'." + std::string(word) + "' has no place in a function");
+    Cursor::fail_at(position, quoted(word) + " has no place in a function");
   }
 }
 
@@ -168,7 +168,7 @@ void BodyParser::location() {
       line_number(cursor_);
       line_number(cursor_);
     } else {
-      Cursor::fail_at(position, "'" + std::string(word) + "' has no place in .loc");
+      Cursor::fail_at(position, quoted(word) + " has no place in .loc");
     }
   }
 }
@@ -198,7 +198,7 @@ void BodyParser::branch_targets(std::string_view name, Position position) {
 void BodyParser::finish() {
   for (const ForwardUse& use : scopes_.unexplained()) {
     if (use.only_label) {
-      Cursor::fail_at(use.position, "no label '" + std::string(use.name) + "' in reach");
+      Cursor::fail_at(use.position, "no label " + quoted(use.name) + " in reach");
     }
     state_.ledger.late_names.push_back({use.name, use.position});
   }

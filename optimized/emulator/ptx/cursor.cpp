@@ -39,6 +39,13 @@ constexpr std::size_t kQuotedCharacters = 24;  // of the offending token, in a m
 
 }  // namespace
 
+std::string quoted(std::string_view name) {
+  std::string result(1, '\'');
+  result.append(name);
+  result.push_back('\'');
+  return result;
+}
+
 Cursor::Cursor(std::string_view text) : text_(text.substr(0, text.find('\0'))) {
   skip_blanks();
 }
@@ -80,7 +87,7 @@ bool Cursor::accept(char symbol) {
 }
 
 void Cursor::require(char symbol) {
-  if (!accept(symbol)) fail(std::string("wanted '") + symbol + "'");
+  if (!accept(symbol)) fail("wanted " + quoted({&symbol, 1}));
 }
 
 std::string_view Cursor::word(bool with_colons) {
@@ -255,9 +262,9 @@ std::string Cursor::found() const {
   if (is(text_[at_], kStarts | kContinues) || text_[at_] == '.') {
     while (length < kQuotedCharacters && is(peek(length), kContinues)) ++length;
   }
-  std::string quoted = "'";
-  for (const char c : text_.substr(at_, length)) quoted += c >= ' ' && c <= '~' ? c : '?';
-  return quoted + "'";
+  std::string token;
+  for (const char c : text_.substr(at_, length)) token += c >= ' ' && c <= '~' ? c : '?';
+  return quoted(token);
 }
 
 void Cursor::fail(const std::string& what) const {

@@ -19,6 +19,9 @@ struct Number {
   std::uint64_t bits = 0;
 };
 
+/// 'name', as messages have it.
+std::string quoted(std::string_view name);
+
 class Cursor {
  public:
   /// Text after the first NUL is not read: images in fat binaries end with one, and with padding.

@@ -55,10 +55,6 @@ bool is_special(std::string_view name) {
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-std::string quoted(std::string_view name) {
-  return "'" + std::string(name) + "'";
-}
-
 /// Which of four a component's name is; 4: none.
 std::uint32_t component_index(std::string_view name) {
   if (name.size() != 1) return 4;
@@ -298,7 +294,7 @@ Operand BodyParser::special(std::string_view name, Position position) {
   if (cursor_.peek() == '.') {
     const std::string_view component = cursor_.modifier();
     if (component_index(component) > 3) cursor_.fail("wanted .x, .y, .z or .w");
-    result.name += "." + std::string(component);
+    result.name.append(1, '.').append(component);
   }
   return result;
 }

@@ -29,7 +29,7 @@ class ModuleParser {
     if (module_.version.empty()) cursor_.fail("wanted .version");
     for (const LateName& late : state_.ledger.late_names) {
       if (!state_.symbols.contains(late.name)) {
-        Cursor::fail_at(late.position, "'" + std::string(late.name) + "' is not declared");
+        Cursor::fail_at(late.position, quoted(late.name) + " is not declared");
       }
     }
     if (state_.file_max >= module_.files.size()) module_.files.resize(state_.file_max + 1);
@@ -87,7 +87,7 @@ class ModuleParser {
     } else if (word == "shared") {
       parse_module_variables(state_, Space::shared, external);
     } else {
-      Cursor::fail_at(position, "'." + std::string(word) + "' has no place in a module");
+      Cursor::fail_at(position, quoted(word) + " has no place in a module");
     }
   }
 
@@ -141,10 +141,10 @@ class ModuleParser {
       module_.functions.push_back(std::move(placeholder));
       return found->second.index;
     }
-    const std::string quoted = "'" + std::string(name) + "'";
-    if (!found->second.is_function) Cursor::fail_at(position, quoted + " is a variable already");
+    if (!found->second.is_function)
+      Cursor::fail_at(position, quoted(name) + " is a variable already");
     if (!only_declared && !module_.functions[found->second.index].declared_only) {
-      Cursor::fail_at(position, quoted + " is defined twice");
+      Cursor::fail_at(position, quoted(name) + " is defined twice");
     }
     return found->second.index;
   }
@@ -215,7 +215,7 @@ class ModuleParser {
         cursor_.accept(',');
       }
     } else {
-      Cursor::fail_at(position, "'." + std::string(word) + "' has no place before a body");
+      Cursor::fail_at(position, quoted(word) + " has no place before a body");
     }
   }
 

@@ -12,10 +12,6 @@ constexpr std::size_t kDepthMax = 64;
 // Far beyond any real kernel (24,784 is the largest seen), and an index still fits a register.
 constexpr std::uint64_t kRangeMax = 1U << 20;
 
-std::string quoted(std::string_view name) {
-  return "'" + std::string(name) + "'";
-}
-
 /// The number at the end of `%r12`, when it is written as a declaration `%r<13>` would have it.
 struct Numbered {
   std::string_view prefix;
@@ -123,7 +119,7 @@ void Scopes::declare_variable(Variable variable, std::string_view name, Position
     declare(name, {.kind = Named::Kind::memory, .memory = storage->memory}, position);
   } else {
     const std::uint32_t number = ++variables_[name];
-    if (number > 1) variable.name += "@" + std::to_string(number);
+    if (number > 1) variable.name.append(1, '@').append(std::to_string(number));
     declare(name, {.kind = Named::Kind::memory, .memory = variable.name}, position);
     if (storage != nullptr && !storage->live) storage->memory = variable.name;
     function_.variables.push_back(std::move(variable));

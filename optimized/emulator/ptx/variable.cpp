@@ -67,7 +67,7 @@ Shape parse_shape(Cursor& cursor) {
     } else if (word == "texref" || word == "samplerref" || word == "surfref") {
       Cursor::fail_at(start, "textures and surfaces are not emulated");
     } else {
-      Cursor::fail_at(start, "'." + std::string(word) + "' is not a type");
+      Cursor::fail_at(start, quoted(word) + " is not a type");
     }
   }
   if (shape.type == Type::none) cursor.fail("wanted a type");

@@ -1,0 +1,197 @@
+// Launches, by every protocol that nvcc has used. What a device would refuse is refused here,
+// before anything runs; what a kernel then does wrong becomes a sticky error.
+#include <cstring>
+
+#include "optimized/emulator/runtime/runtime.hpp"
+
+namespace attest::emulator::runtime {
+namespace {
+
+struct Request {
+  dim3 grid, block;
+  void** arguments = nullptr;
+  std::size_t shared_bytes = 0;
+  cudaStream_t stream = nullptr;
+  bool cooperative = false;
+};
+
+/// The configuration between <<< and >>>, from its push until the stub pops it.
+struct Configuration {
+  dim3 grid, block;
+  std::size_t shared_bytes = 0;
+  cudaStream_t stream = nullptr;
+};
+thread_local std::vector<Configuration> pushed;
+
+cudaError_t error_of(const std::string& kind) {
+  if (kind == "memcheck") return cudaErrorIllegalAddress;
+  if (kind == "assert") return cudaErrorAssert;
+  if (kind == "deadlock" || kind == "limit") return cudaErrorLaunchTimeout;
+  if (kind == "unsupported") return cudaErrorNotSupported;
+  return cudaErrorLaunchFailure;
+}
+
+cudaError_t run(Kernel& kernel, const Request& request, void** arguments) {
+  Device& device = Device::instance();
+  const std::size_t seen = device.findings().size();
+  Device::Launch launch;
+  launch.grid = {request.grid.x, request.grid.y, request.grid.z};
+  launch.block = {request.block.x, request.block.y, request.block.z};
+  launch.dynamic_shared_bytes = static_cast<std::uint32_t>(request.shared_bytes);
+  launch.arguments = arguments;
+  launch.cooperative = request.cooperative;
+  const Device::Status status = device.launch(*kernel.binary->module, kernel.name, launch);
+  const std::vector<CheckerFinding>& findings = device.findings();
+  Runtime& runtime = Runtime::instance();
+  for (std::size_t i = seen; i < findings.size() && !runtime.supervised; ++i) {
+    complain(findings[i].kind + ": " + findings[i].what);
+  }
+  if (status == Device::Status::ok) return cudaSuccess;
+  if (status == Device::Status::invalid_configuration) return cudaErrorInvalidConfiguration;
+  runtime.sticky = findings.empty() ? cudaErrorLaunchFailure : error_of(findings.back().kind);
+  return runtime.sticky;
+}
+
+cudaError_t refusal(const Kernel& kernel, const Request& request) {
+  const dim3 &grid = request.grid, &block = request.block;
+  const auto threads = std::uint64_t{block.x} * block.y * block.z;
+  const bool empty = threads == 0 || grid.x == 0 || grid.y == 0 || grid.z == 0;
+  if (empty || block.x > kThreadsPerBlockMax || block.y > kThreadsPerBlockMax ||
+      block.z > kBlockZMax || threads > kThreadsPerBlockMax || grid.x > kGridXMax ||
+      grid.y > kGridYZMax || grid.z > kGridYZMax) {
+    return cudaErrorInvalidConfiguration;
+  }
+  // Beyond __launch_bounds__, and beyond the shared memory that was asked for, an argument is
+  // invalid rather than the configuration.
+  if (threads > kernel.facts->max_threads_per_block) return cudaErrorInvalidValue;
+  if (request.shared_bytes > kernel.dynamic_shared_max) return cudaErrorInvalidValue;
+  if (request.cooperative) {
+    const auto resident = std::uint64_t{kMultiprocessors} *
+                          static_cast<std::uint64_t>(blocks_per_multiprocessor(
+                              kernel, static_cast<std::uint32_t>(threads), request.shared_bytes));
+    if (std::uint64_t{grid.x} * grid.y * grid.z > resident) {
+      return cudaErrorCooperativeLaunchTooLarge;
+    }
+  }
+  return cudaSuccess;
+}
+
+/// The arguments of a launch, copied: a captured launch runs after the caller's are gone.
+class Arguments {
+ public:
+  Arguments(const Kernel& kernel, void** arguments) {
+    for (std::size_t i = 0; i < kernel.facts->parameter_bytes.size(); ++i) {
+      const auto* bytes = static_cast<const std::byte*>(arguments[i]);
+      values_.emplace_back(bytes, bytes + kernel.facts->parameter_bytes[i]);
+    }
+  }
+  std::vector<void*> pointers() {
+    std::vector<void*> result;
+    for (std::vector<std::byte>& value : values_) result.push_back(value.data());
+    return result;
+  }
+
+ private:
+  std::vector<std::vector<std::byte>> values_;
+};
+
+cudaError_t launch(const void* function, const Request& request) {
+  return call([&](Runtime& runtime) {
+    if (!is_stream(request.stream)) return cudaErrorInvalidResourceHandle;
+    Kernel* kernel = runtime.find_kernel(function);
+    if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
+    cudaError_t error = runtime.prepare(*kernel);
+    if (error == cudaSuccess) error = refusal(*kernel, request);
+    if (error != cudaSuccess) return error;
+    if (!kernel->facts->parameter_bytes.empty() && request.arguments == nullptr) {
+      return cudaErrorInvalidValue;
+    }
+    const auto arguments = std::make_shared<Arguments>(*kernel, request.arguments);
+    return enqueue(request.stream, [kernel, request, arguments] {
+      return run(*kernel, request, arguments->pointers().data());
+    });
+  });
+}
+
+}  // namespace
+}  // namespace attest::emulator::runtime
+
+using attest::emulator::runtime::call;
+using attest::emulator::runtime::Kernel;
+using attest::emulator::runtime::Runtime;
+
+extern "C" {
+
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared_bytes,
+                                     cudaStream_t stream) {
+  attest::emulator::runtime::pushed.push_back({grid, block, shared_bytes, stream});
+  return 0;
+}
+
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* shared_bytes,
+                                       void* stream) {
+  auto& pushed = attest::emulator::runtime::pushed;
+  if (pushed.empty()) return cudaErrorMissingConfiguration;
+  *grid = pushed.back().grid;
+  *block = pushed.back().block;
+  *shared_bytes = pushed.back().shared_bytes;
+  *static_cast<cudaStream_t*>(stream) = pushed.back().stream;
+  pushed.pop_back();
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetKernel(cudaKernel_t* handle, const void* function) {
+  return call([&](Runtime& runtime) {
+    Kernel* kernel = runtime.find_kernel(function);
+    if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
+    *handle = reinterpret_cast<cudaKernel_t>(kernel);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t __cudaGetKernel(cudaKernel_t* handle, const void* function) {
+  return cudaGetKernel(handle, function);
+}
+
+cudaError_t cudaGetFuncBySymbol(cudaFunction_t* handle, const void* function) {
+  return cudaGetKernel(reinterpret_cast<cudaKernel_t*>(handle), function);
+}
+
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                             std::size_t shared_bytes, cudaStream_t stream) {
+  return attest::emulator::runtime::launch(function,
+                                           {grid, block, arguments, shared_bytes, stream, false});
+}
+
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
+                               std::size_t shared_bytes, cudaStream_t stream) {
+  return cudaLaunchKernel(kernel, grid, block, arguments, shared_bytes, stream);
+}
+
+cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block,
+                                        void** arguments, std::size_t shared_bytes,
+                                        cudaStream_t stream) {
+  return attest::emulator::runtime::launch(function,
+                                           {grid, block, arguments, shared_bytes, stream, true});
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,
+                                void** arguments) {
+  if (config == nullptr) return call([](Runtime&) { return cudaErrorInvalidValue; });
+  bool cooperative = false;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const cudaLaunchAttribute& attribute = config->attrs[i];
+    if (attribute.id == cudaLaunchAttributeCooperative) cooperative = attribute.val.cooperative;
+    const auto& cluster = attribute.val.clusterDim;
+    if (attribute.id == cudaLaunchAttributeClusterDimension &&
+        std::uint64_t{cluster.x} * cluster.y * cluster.z > 1) {
+      attest::emulator::runtime::complain("clusters of more than one block are not emulated");
+      return call([](Runtime&) { return cudaErrorNotSupported; });
+    }
+  }
+  return attest::emulator::runtime::launch(
+      function, {config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes,
+                 config->stream, cooperative});
+}
+
+}  // extern "C"

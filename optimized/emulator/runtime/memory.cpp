@@ -1,0 +1,206 @@
+// Allocation. All memory a kernel may touch comes from the Device, pinned host memory and managed
+// memory included, so that its checks cover them; one address space serves host and device.
+#include <unistd.h>
+
+#include <limits>
+
+#include "optimized/emulator/runtime/runtime.hpp"
+
+namespace rt = attest::emulator::runtime;
+using attest::emulator::Device;
+using rt::Block;
+using rt::call;
+using rt::MemoryKind;
+using rt::Runtime;
+
+namespace {
+
+constexpr std::size_t kPitchAlignment = 512;
+
+cudaError_t allocate(Runtime& runtime, void** address, std::size_t bytes, Block block) {
+  if (address == nullptr) return cudaErrorInvalidValue;
+  *address = nullptr;
+  if (bytes == 0) return cudaSuccess;
+  *address = runtime.allocate(bytes, block);
+  return *address == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
+}
+
+cudaError_t release(Runtime& runtime, void* address, bool host) {
+  if (address == nullptr) return cudaSuccess;
+  const auto found = runtime.blocks.find(address);
+  if (found == runtime.blocks.end()) return cudaErrorInvalidValue;
+  if ((found->second.kind == MemoryKind::host) != host) return cudaErrorInvalidValue;
+  runtime.blocks.erase(found);
+  return Device::instance().release(address) ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+std::size_t physical_bytes() {
+  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+cudaError_t allocate_pitched(Runtime& runtime, cudaPitchedPtr* result, std::size_t width,
+                             std::size_t height, std::size_t depth) {
+  if (width > std::numeric_limits<std::size_t>::max() - kPitchAlignment) {
+    return cudaErrorInvalidValue;
+  }
+  const std::size_t pitch = (width + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(pitch, height, &bytes) ||
+      __builtin_mul_overflow(bytes, depth, &bytes)) {
+    return cudaErrorMemoryAllocation;
+  }
+  *result = {nullptr, pitch, width, height};
+  return allocate(runtime, &result->ptr, bytes, {});
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaMalloc(void** address, std::size_t bytes) {
+  return call([&](Runtime& runtime) { return allocate(runtime, address, bytes, {}); });
+}
+
+cudaError_t cudaMallocAsync(void** address, std::size_t bytes, cudaStream_t stream) {
+  return call([&](Runtime& runtime) {
+    if (!rt::is_stream(stream)) return cudaErrorInvalidResourceHandle;
+    return allocate(runtime, address, bytes, {});
+  });
+}
+
+cudaError_t cudaMallocFromPoolAsync(void** address, std::size_t bytes, cudaMemPool_t,
+                                    cudaStream_t stream) {
+  return cudaMallocAsync(address, bytes, stream);
+}
+
+cudaError_t cudaMallocManaged(void** address, std::size_t bytes, unsigned flags) {
+  if (bytes == 0) return call([](Runtime&) { return cudaErrorInvalidValue; });
+  return call([&](Runtime& runtime) {
+    return allocate(runtime, address, bytes, {MemoryKind::managed, flags});
+  });
+}
+
+cudaError_t cudaHostAlloc(void** address, std::size_t bytes, unsigned flags) {
+  return call([&](Runtime& runtime) {
+    return allocate(runtime, address, bytes, {MemoryKind::host, flags});
+  });
+}
+
+cudaError_t cudaMallocHost(void** address, std::size_t bytes) {
+  return cudaHostAlloc(address, bytes, cudaHostAllocDefault);
+}
+
+cudaError_t cudaMallocPitch(void** address, std::size_t* pitch, std::size_t width,
+                            std::size_t height) {
+  return call([&](Runtime& runtime) {
+    if (address == nullptr || pitch == nullptr) return cudaErrorInvalidValue;
+    cudaPitchedPtr pitched{};
+    const cudaError_t error = allocate_pitched(runtime, &pitched, width, height, 1);
+    *address = pitched.ptr;
+    *pitch = pitched.pitch;
+    return error;
+  });
+}
+
+cudaError_t cudaMalloc3D(cudaPitchedPtr* result, cudaExtent extent) {
+  return call([&](Runtime& runtime) {
+    if (result == nullptr) return cudaErrorInvalidValue;
+    return allocate_pitched(runtime, result, extent.width, extent.height, extent.depth);
+  });
+}
+
+cudaError_t cudaFree(void* address) {
+  return call([&](Runtime& runtime) { return release(runtime, address, false); });
+}
+
+cudaError_t cudaFreeAsync(void* address, cudaStream_t stream) {
+  return call([&](Runtime& runtime) {
+    if (!rt::is_stream(stream)) return cudaErrorInvalidResourceHandle;
+    return rt::enqueue(stream, [&runtime, address] { return release(runtime, address, false); });
+  });
+}
+
+cudaError_t cudaFreeHost(void* address) {
+  return call([&](Runtime& runtime) { return release(runtime, address, true); });
+}
+
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned /*flags*/) {
+  return call([&](Runtime&) {
+    if (Device::instance().find_allocation(host).base == nullptr) return cudaErrorInvalidValue;
+    *device = host;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaHostGetFlags(unsigned* flags, void* host) {
+  return call([&](Runtime& runtime) {
+    const auto found = runtime.blocks.find(host);
+    if (found == runtime.blocks.end() || found->second.kind != MemoryKind::host) {
+      return cudaErrorInvalidValue;
+    }
+    *flags = found->second.flags | cudaHostAllocMapped;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  return call([&](Runtime&) {
+    const std::size_t used = Device::instance().bytes_in_use();
+    *total = physical_bytes();
+    *free = *total > used ? *total - used : 0;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+  return call([&](Runtime& runtime) {
+    if (attributes == nullptr) return cudaErrorInvalidValue;
+    *attributes = {};
+    auto* address = const_cast<void*>(pointer);
+    const Device::Allocation allocation = Device::instance().find_allocation(pointer);
+    if (allocation.base == nullptr) {
+      attributes->type = cudaMemoryTypeUnregistered;
+      attributes->device = cudaInvalidDeviceId;
+      attributes->hostPointer = address;
+      return cudaSuccess;
+    }
+    const auto found = runtime.blocks.find(allocation.base);
+    const MemoryKind kind = found == runtime.blocks.end() ? MemoryKind::device : found->second.kind;
+    attributes->type = kind == MemoryKind::device ? cudaMemoryTypeDevice
+                       : kind == MemoryKind::host ? cudaMemoryTypeHost
+                                                  : cudaMemoryTypeManaged;
+    attributes->devicePointer = address;
+    attributes->hostPointer = kind == MemoryKind::device ? nullptr : address;
+    return cudaSuccess;
+  });
+}
+
+// Memory has no place to move to or from, so hints about places have no effect. Their parameters
+// differ between CUDA 12 and 13, which is harmless as none is read.
+cudaError_t cudaMemPrefetchAsync(const void*, std::size_t, cudaMemLocation, unsigned,
+                                 cudaStream_t) {
+  return call([](Runtime&) { return cudaSuccess; });
+}
+cudaError_t cudaMemAdvise(const void*, std::size_t, cudaMemoryAdvise, cudaMemLocation) {
+  return call([](Runtime&) { return cudaSuccess; });
+}
+
+// There is one pool, which keeps nothing.
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
+  return call([&](Runtime& runtime) {
+    if (device != 0) return cudaErrorInvalidDevice;
+    return rt::answer(pool, reinterpret_cast<cudaMemPool_t>(&runtime));
+  });
+}
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
+  return cudaDeviceGetDefaultMemPool(pool, device);
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
+  return call([](Runtime&) { return cudaSuccess; });
+}
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) {
+  return call([](Runtime&) { return cudaSuccess; });
+}
+
+}  // extern "C"

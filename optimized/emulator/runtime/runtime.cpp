@@ -1,0 +1,121 @@
+// The runtime's memory of what the program registered, and the loading of code. See runtime.hpp.
+#include "optimized/emulator/runtime/runtime.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <thread>
+
+#include "optimized/emulator/fatbin/fatbin.hpp"
+
+namespace attest::emulator::runtime {
+
+Runtime::Runtime() {
+  DeviceOptions options;
+  options.threads = std::max(1U, std::thread::hardware_concurrency());
+  Device::instance().configure(options);
+}
+
+Runtime& Runtime::instance() {
+  // Never destroyed: see runtime.hpp.
+  static Runtime& runtime = *new Runtime;
+  return runtime;
+}
+
+cudaError_t& last_error() {
+  thread_local cudaError_t error = cudaSuccess;
+  return error;
+}
+
+void complain(const std::string& what) {
+  std::fprintf(stderr, "attest: %s\n", what.c_str());
+}
+
+namespace {
+
+struct Loaded {
+  std::shared_ptr<LoadedModule> module = {};
+  cudaError_t error = cudaSuccess;
+  std::string why = {};
+};
+
+Loaded load_code(const void* wrapper) {
+  std::string source;
+  try {
+    const auto images = fatbin::read_images(fatbin::container_of(wrapper));
+    const fatbin::Image& image = fatbin::choose_ptx(images, kArchitecture);
+    source = std::string(image.source_name);
+    return {.module = Device::instance().load(fatbin::ptx_text(image))};
+  } catch (const fatbin::FatbinError& caught) {
+    const bool no_ptx = caught.kind == fatbin::FatbinError::Kind::no_ptx;
+    return {.error = no_ptx ? cudaErrorNoKernelImageForDevice : cudaErrorInvalidKernelImage,
+            .why = caught.what()};
+  } catch (const ptx::SyntaxError& caught) {
+    return {.error = cudaErrorInvalidKernelImage,
+            .why = fmt::format("the PTX{} cannot be read: {}",
+                               source.empty() ? "" : " of " + source, caught.what())};
+  }
+}
+
+}  // namespace
+
+cudaError_t Runtime::load(Binary& binary) {
+  if (binary.tried) return binary.error;
+  binary.tried = true;
+  Loaded loaded = load_code(binary.wrapper);
+  binary.module = std::move(loaded.module);
+  binary.error = loaded.error;
+  if (binary.error != cudaSuccess) {
+    complain(loaded.why);
+    if (load_error.empty()) load_error = loaded.why;
+    return binary.error;
+  }
+  for (const Binary::Managed& managed : binary.managed) {
+    const Device::Allocation found = Device::instance().find_variable(*binary.module, managed.name);
+    *managed.host_pointer = found.base;
+  }
+  return cudaSuccess;
+}
+
+Kernel* Runtime::find_kernel(const void* function) {
+  if (const auto found = kernels.find(function); found != kernels.end()) {
+    return found->second.get();
+  }
+  if (!kernel_handles.contains(function)) return nullptr;
+  return static_cast<Kernel*>(const_cast<void*>(function));
+}
+
+cudaError_t Runtime::prepare(Kernel& kernel) {
+  if (kernel.facts) return cudaSuccess;
+  const cudaError_t error = load(*kernel.binary);
+  if (error != cudaSuccess) return error;
+  const LoadedModule& module = *kernel.binary->module;
+  if (!Device::instance().has_kernel(module, kernel.name)) return cudaErrorInvalidDeviceFunction;
+  kernel.facts = Device::instance().facts(module, kernel.name);
+  const std::uint32_t used = kernel.facts->static_shared_bytes;
+  kernel.dynamic_shared_max = used < kSharedPerBlock ? kSharedPerBlock - used : 0;
+  return cudaSuccess;
+}
+
+cudaError_t Runtime::locate(const void* symbol, Device::Allocation& where) {
+  const auto found = symbols.find(symbol);
+  if (found == symbols.end()) return cudaErrorInvalidSymbol;
+  const cudaError_t error = load(*found->second.binary);
+  if (error != cudaSuccess) return error;
+  where = Device::instance().find_variable(*found->second.binary->module, found->second.name);
+  return where.base == nullptr ? cudaErrorInvalidSymbol : cudaSuccess;
+}
+
+void* Runtime::allocate(std::size_t bytes, Block block) {
+  void* address = Device::instance().allocate(bytes);
+  if (address != nullptr) blocks[address] = block;
+  return address;
+}
+
+void Runtime::reset() {
+  sticky = cudaSuccess;
+  last_error() = cudaSuccess;
+  Device::instance().reset_findings();
+}
+
+}  // namespace attest::emulator::runtime
