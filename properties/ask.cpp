@@ -1,0 +1,115 @@
+#include "properties/ask.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+#include "properties/judge.hpp"
+#include "reference/text.hpp"
+
+namespace attest {
+namespace {
+
+std::string_view name_of(Operation operation) {
+  switch (operation) {
+    case Operation::prefill:
+      return "prefill";
+    case Operation::decode:
+      return "decode";
+    case Operation::append:
+      return "append";
+    case Operation::projection:
+      return "projection";
+  }
+  return "";
+}
+
+std::optional<Verdict> refusal(const Subject& subject, Operation operation, bool offered,
+                               const Problem& problem) {
+  if (!offered) return declined(fmt::format("{} is not offered", name_of(operation)));
+  if (!subject.declines) return std::nullopt;
+  const std::optional<std::string> why = subject.declines(operation, problem);
+  if (!why) return std::nullopt;
+  return declined(fmt::format("{}: {}", name_of(operation), *why));
+}
+
+std::optional<Verdict> misshapen(Operation operation, std::string_view what, const Tensor& got,
+                                 Format format, const Extent4& extent) {
+  if (got.format == format && got.extent == extent) return std::nullopt;
+  return faulted(fmt::format("{} returned {} as {} of {}x{}x{}x{}, asked for {} of {}x{}x{}x{}",
+                             name_of(operation), what, attest::name_of(got.format), got.extent[0],
+                             got.extent[1], got.extent[2], got.extent[3], attest::name_of(format),
+                             extent[0], extent[1], extent[2], extent[3]));
+}
+
+std::optional<Verdict> fault_of(Operation operation, const Reply& reply) {
+  if (!reply.fault) return std::nullopt;
+  return faulted(
+      fmt::format("{} {}: {}", name_of(operation), reply.fault->kind, reply.fault->what));
+}
+
+}  // namespace
+
+Operation attention_for(const Problem& problem) {
+  return problem.splits > 1 ? Operation::decode : Operation::prefill;
+}
+
+Answer ask(const Subject& subject, Operation operation, const Problem& problem,
+           const Values& values, Poison poison) {
+  const auto& compute = operation == Operation::decode ? subject.decode : subject.prefill;
+  Answer answer;
+  answer.instead = refusal(subject, operation, static_cast<bool>(compute), problem);
+  if (answer.instead) return answer;
+  answer.reply = compute(problem, values, poison);
+  const Problem& p = problem;
+  answer.instead = fault_of(operation, answer.reply);
+  if (!answer.instead) {
+    answer.instead = misshapen(operation, "o", answer.reply.o, p.output,
+                               {p.batch, p.query_heads, p.queries, p.v_depth});
+  }
+  if (!answer.instead) {
+    answer.instead = misshapen(operation, "lse", answer.reply.lse, Format::f32,
+                               {p.batch, p.query_heads, p.queries, 1});
+  }
+  return answer;
+}
+
+Answer ask_attention(const Subject& subject, const Problem& problem, const Values& values,
+                     Poison poison) {
+  return ask(subject, attention_for(problem), problem, values, poison);
+}
+
+Answer ask_append(const Subject& subject, const Problem& problem, const CacheUpdate& update) {
+  constexpr Operation kAppend = Operation::append;
+  Answer answer;
+  answer.instead = refusal(subject, kAppend, static_cast<bool>(subject.append), problem);
+  if (answer.instead) return answer;
+  answer.reply = subject.append(problem, update, Poison::nan);
+  answer.instead = fault_of(kAppend, answer.reply);
+  if (!answer.instead) {
+    answer.instead = misshapen(kAppend, "k", answer.reply.k, update.k.format, update.k.extent);
+  }
+  if (!answer.instead) {
+    answer.instead = misshapen(kAppend, "v", answer.reply.v, update.v.format, update.v.extent);
+  }
+  return answer;
+}
+
+Answer ask_projection(const Subject& subject, const Problem& problem,
+                      const Projection& projection) {
+  constexpr Operation kProjection = Operation::projection;
+  Answer answer;
+  answer.instead = refusal(subject, kProjection, static_cast<bool>(subject.projection), problem);
+  if (answer.instead) return answer;
+  answer.reply = subject.projection(projection, Poison::nan);
+  answer.instead = fault_of(kProjection, answer.reply);
+  if (!answer.instead) {
+    answer.instead =
+        misshapen(kProjection, "y", answer.reply.y, projection.output,
+                  {projection.x.extent[0], 1, projection.x.extent[2], projection.w.extent[3]});
+  }
+  return answer;
+}
+
+}  // namespace attest

@@ -1,0 +1,29 @@
+// Ask: puts one question to a subject. A refusal, a fault and a misshapen reply become the verdict
+// to return; otherwise the reply has the right shape and every property may read it.
+#pragma once
+#include <optional>
+
+#include "reference/subject.hpp"
+#include "reference/verdict.hpp"
+
+namespace attest {
+
+struct Answer {
+  std::optional<Verdict> instead;  // set: return this, there is nothing to judge
+  Reply reply;
+};
+
+/// The operation by which properties that hold for any attention ask: decode when the Problem
+/// splits the keys, prefill otherwise, so that both are covered.
+Operation attention_for(const Problem& problem);
+
+/// `operation` is prefill or decode.
+Answer ask(const Subject& subject, Operation operation, const Problem& problem,
+           const Values& values, Poison poison = Poison::nan);
+/// attention_for(problem), put to the subject.
+Answer ask_attention(const Subject& subject, const Problem& problem, const Values& values,
+                     Poison poison = Poison::nan);
+Answer ask_append(const Subject& subject, const Problem& problem, const CacheUpdate& update);
+Answer ask_projection(const Subject& subject, const Problem& problem, const Projection& projection);
+
+}  // namespace attest

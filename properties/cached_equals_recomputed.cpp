@@ -1,0 +1,193 @@
+// Cached = recomputed: a causal sequence fed through a cache, in chunks by append and prefill or
+// one token at a time by append and decode, gives the rows that one pass over it gives.
+// Over the reals: a row sees the same keys either way.
+// In floating point: sums may be grouped differently, so a row may differ by the sum of the two
+// order-free bounds, one for each way of asking.
+// Sees: cache slots stale, shifted or overwritten; masks that forget how much is cached; window and
+// bias offsets that restart with each step; split borders.
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "properties/ask.hpp"
+#include "properties/catalogue.hpp"
+#include "properties/judge.hpp"
+#include "properties/rows.hpp"
+#include "reference/bound/order_free.hpp"
+
+namespace attest {
+namespace {
+
+/// How many tokens are fed one at a time; what precedes them enters the cache in one step, so that
+/// long sequences put these few across a tile edge without a call for every token.
+constexpr Index kSingleTokens = 6;
+
+Tensor rows_of(const Tensor& tensor, Index first, Index last) {
+  Tensor part(tensor.format, {tensor.extent[0], tensor.extent[1], last - first, tensor.extent[3]});
+  for (Index b = 0; b < tensor.extent[0]; ++b) {
+    for (Index h = 0; h < tensor.extent[1]; ++h) {
+      for (Index row = first; row < last; ++row) {
+        for (Index c = 0; c < tensor.extent[3]; ++c) {
+          part.set_bits(part.offset(b, h, row - first, c),
+                        tensor.bits(tensor.offset(b, h, row, c)));
+        }
+      }
+    }
+  }
+  return part;
+}
+
+Tensor poisoned(Format format, Extent4 extent) {
+  Tensor tensor(format, extent);
+  for (Index flat = 0; flat < tensor.count(); ++flat) {
+    tensor.set(flat, std::numeric_limits<double>::quiet_NaN());
+  }
+  return tensor;
+}
+
+/// Tokens [first, last) as queries over the first `last` slots.
+Problem step_problem(const Problem& whole, Index first, Index last) {
+  Problem step = whole;
+  step.queries = last - first;
+  step.keys = last;
+  step.spare_slots = whole.keys + whole.spare_slots - last;
+  step.alignment = Alignment::bottom_right;
+  for (std::size_t b = 0; b < whole.key_lengths.size(); ++b) {
+    step.query_lengths[b] = std::clamp<Index>(whole.key_lengths[b] - first, 0, last - first);
+    step.key_lengths[b] = std::min(whole.key_lengths[b], last);
+  }
+  return step;
+}
+
+Values step_values(const Values& whole, const Reply& cache, Index first, Index last) {
+  Values step;
+  step.q = rows_of(whole.q, first, last);
+  step.k = rows_of(cache.k, 0, last);
+  step.v = rows_of(cache.v, 0, last);
+  step.slopes = whole.slopes;
+  step.sinks = whole.sinks;
+  if (whole.bias) {
+    const Tensor rows = rows_of(*whole.bias, first, last);
+    Tensor bias(rows.format, {rows.extent[0], rows.extent[1], rows.extent[2], last});
+    for (Index row = 0; row < bias.extent[0] * bias.extent[1] * bias.extent[2]; ++row) {
+      for (Index j = 0; j < last; ++j) {
+        bias.set_bits(row * last + j, rows.bits(row * rows.extent[3] + j));
+      }
+    }
+    step.bias = std::move(bias);
+  }
+  if (whole.mask) {
+    VisibilityMask mask{whole.mask->batch, last - first, last, {}};
+    for (Index b = 0; b < mask.batch; ++b) {
+      for (Index i = first; i < last; ++i) {
+        for (Index j = 0; j < last; ++j) mask.visible.push_back(whole.mask->at(b, i, j) ? 1 : 0);
+      }
+    }
+    step.mask = std::move(mask);
+  }
+  return step;
+}
+
+/// One sequence on its way through a cache, judged row by row against the one-pass reply.
+class Feed {
+ public:
+  Feed(const Subject& subject, const Problem& whole, const Values& values, const Reply& one_pass,
+       const Bounds& bounds, Judge& judge)
+      : subject_(subject),
+        whole_(whole),
+        values_(values),
+        one_pass_(one_pass),
+        bounds_(bounds),
+        judge_(judge) {
+    const Index capacity = whole.keys + whole.spare_slots;
+    cache_.k = poisoned(whole.input, {whole.batch, whole.kv_heads, capacity, whole.depth});
+    cache_.v = poisoned(whole.input, {whole.batch, whole.kv_heads, capacity, whole.v_depth});
+  }
+
+  /// Appends tokens [first, last), asks for their rows, judges them.
+  std::optional<Verdict> step(Operation operation, Index first, Index last) {
+    const Problem problem = step_problem(whole_, first, last);
+    CacheUpdate update{
+        cache_.k, cache_.v, rows_of(values_.k, first, last), rows_of(values_.v, first, last),
+        {},       {}};
+    for (Index b = 0; b < whole_.batch; ++b) {
+      update.lengths.push_back(std::min(key_length(whole_, b), first));
+      update.new_lengths.push_back(query_length(problem, b));
+    }
+    Answer appended = ask_append(subject_, problem, update);
+    if (appended.instead) return appended.instead;
+    cache_ = std::move(appended.reply);
+    const Values values = step_values(values_, cache_, first, last);
+    const Answer answer = ask(subject_, operation, problem, values);
+    if (answer.instead) return answer.instead;
+    judge_rows(problem, step_values(values_, whole_rows(), first, last), answer.reply, first);
+    return std::nullopt;
+  }
+
+ private:
+  /// The right contents of the cache: the bound must not follow a wrong one.
+  Reply whole_rows() const {
+    Reply rows;
+    rows.k = values_.k;
+    rows.v = values_.v;
+    return rows;
+  }
+
+  void judge_rows(const Problem& problem, const Values& values, const Reply& got, Index first) {
+    const Bounds bounds = order_free_bounds(problem, values, subject_.description.precision);
+    for_each_row(problem, [&](Index b, Index h, Index i) {
+      const auto judge_element =
+          [&](const Tensor& part, const Tensor& whole, const std::vector<double>& part_bounds,
+              const std::vector<double>& whole_bounds, Index c, std::string_view what) {
+            const Index in_part = part.offset(b, h, i, c);
+            const Index in_whole = whole.offset(b, h, first + i, c);
+            const double bound = part_bounds[static_cast<std::size_t>(in_part)] +
+                                 whole_bounds[static_cast<std::size_t>(in_whole)];
+            judge_.within(part.at(in_part), whole.at(in_whole), bound, {b, h, first + i, c}, what);
+          };
+      for (Index c = 0; c < problem.v_depth; ++c) {
+        judge_element(got.o, one_pass_.o, bounds.o, bounds_.o, c, "o through the cache");
+      }
+      judge_element(got.lse, one_pass_.lse, bounds.lse, bounds_.lse, 0, "lse through the cache");
+    });
+  }
+
+  const Subject& subject_;
+  const Problem& whole_;
+  const Values& values_;
+  const Reply& one_pass_;
+  const Bounds& bounds_;
+  Judge& judge_;
+  Reply cache_;
+};
+
+}  // namespace
+
+Verdict cached_equals_recomputed(const Subject& subject, const Problem& problem,
+                                 const Values& values) {
+  const Problem& p = problem;
+  if (!p.causal || p.queries != p.keys || p.query_lengths != p.key_lengths) {
+    return vacuous("needs a causal sequence: as many queries as keys in every batch entry");
+  }
+  const Answer one_pass = ask(subject, Operation::prefill, p, values);
+  if (one_pass.instead) return *one_pass.instead;
+  const Bounds bounds = order_free_bounds(p, values, subject.description.precision);
+  Judge judge;
+
+  Feed chunks(subject, p, values, one_pass.reply, bounds, judge);
+  for (Index first = 0; first < p.keys; first += p.chunk) {
+    const Index last = std::min(p.keys, first + p.chunk);
+    if (const auto instead = chunks.step(Operation::prefill, first, last)) return *instead;
+  }
+  Feed tokens(subject, p, values, one_pass.reply, bounds, judge);
+  const Index prefix = std::max<Index>(0, p.keys - kSingleTokens);
+  if (prefix > 0) {
+    if (const auto instead = tokens.step(Operation::prefill, 0, prefix)) return *instead;
+  }
+  for (Index token = prefix; token < p.keys; ++token) {
+    if (const auto instead = tokens.step(Operation::decode, token, token + 1)) return *instead;
+  }
+  return judge.verdict("an empty sequence");
+}
+
+}  // namespace attest

@@ -1,0 +1,49 @@
+// The list of every property: name, statement, check. Nothing else knows how many there are.
+#include "properties/catalogue.hpp"
+
+namespace attest {
+
+std::span<const Property> catalogue() {
+  static constexpr Property kProperties[] = {
+      {"oracle_agreement", "prefill: O and LSE lie within the order-free bound of the truth.",
+       oracle_agreement},
+      {"decode_agreement",
+       "decode over a cache with spare slots, in any number of splits: O and LSE lie within the "
+       "order-free bound of the truth.",
+       decode_agreement},
+      {"row_sums", "with V = 1 every output is 1 (or what the sink leaves), within the bound.",
+       row_sums},
+      {"recovered_weights",
+       "the weights, recovered through one-hot V, are non-negative, zero where a key is invisible, "
+       "right within the bound, and sum to one.",
+       recovered_weights},
+      {"causality",
+       "changing invisible keys and values, to other numbers, huge ones or poison, moves no bit.",
+       causality},
+      {"variance_scaling",
+       "of iid inputs of unit variance, the scaled scores have variance scale^2 depth (false alarm "
+       "below 1e-9).",
+       variance_scaling},
+      {"effective_scale",
+       "in two-key problems, ln(w1/w0) / (q.k1 - q.k0) is the scale asked for, at every depth.",
+       effective_scale},
+      {"cached_equals_recomputed",
+       "a sequence fed through the cache, in chunks or token by token, gives the rows of one pass.",
+       cached_equals_recomputed},
+      {"append_writes_its_slots",
+       "append puts the given bits into their slots, drops what lies behind the capacity, and "
+       "touches nothing else.",
+       append_writes_its_slots},
+      {"projection_agreement", "Y = X W within gamma_n of the exact sum, plus one rounding.",
+       projection_agreement},
+      {"convexity", "every output lies within the bound of the hull of the visible values.",
+       convexity},
+      {"batch_independence",
+       "what other batch entries and other KV heads hold, NaN included, moves no bit of a row.",
+       batch_independence},
+      {"rerun", "where promised, the same question gets the same bits.", rerun},
+  };
+  return kProperties;
+}
+
+}  // namespace attest

@@ -1,0 +1,24 @@
+// One check per property, each in the file of its name; catalogue.cpp lists them with their
+// statements. Plain functions of what they are given: nothing random, nothing remembered.
+#pragma once
+#include "properties/property.hpp"
+
+namespace attest {
+
+using Check = Verdict(const Subject&, const Problem&, const Values&);
+
+Check append_writes_its_slots;
+Check batch_independence;
+Check cached_equals_recomputed;
+Check causality;
+Check convexity;
+Check decode_agreement;
+Check effective_scale;
+Check oracle_agreement;
+Check projection_agreement;
+Check recovered_weights;
+Check rerun;
+Check row_sums;
+Check variance_scaling;
+
+}  // namespace attest

@@ -1,0 +1,157 @@
+// The domains: every draw is legal, affordable and repeatable, and nothing that matters is missing
+// from the first two thousand.
+#include "properties/domains/domain.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "properties/domains/hard_cases.hpp"
+#include "properties/fills.hpp"
+#include "properties/property.hpp"
+#include "reference/text.hpp"
+
+namespace attest {
+namespace {
+
+constexpr std::uint64_t kDraws = 2000;
+
+double work_of(const Problem& p) {
+  return static_cast<double>(p.batch * p.query_heads) * static_cast<double>(p.queries) *
+         static_cast<double>(p.keys) * static_cast<double>(p.depth + p.v_depth);
+}
+
+TEST(Domain, DrawsAreLegalAffordableAndRoundTrip) {
+  for (const Property& property : catalogue()) {
+    std::vector<double> works;
+    for (std::uint64_t index = 0; index < kDraws; ++index) {
+      const Case drawn = draw_case(property.name, 1, index);
+      ASSERT_EQ(invalidity(drawn.problem), "") << property.name << " " << index;
+      ASSERT_EQ(parse_case(print(drawn)), drawn) << print(drawn);
+      works.push_back(work_of(drawn.problem));
+    }
+    std::sort(works.begin(), works.end());
+    // Statistics need a thousand rows, whatever they cost.
+    EXPECT_LE(works[kDraws / 2], property.name == "variance_scaling" ? 4e5 : 5e4) << property.name;
+    EXPECT_LE(works[kDraws * 95 / 100], 1e6) << property.name;
+    EXPECT_LE(works.back(), 4e6) << property.name;
+  }
+}
+
+TEST(Domain, ACaseIsAFunctionOfSeedIndexAndProperty) {
+  const Case first = draw_case("causality", 3, 500);
+  draw_case("causality", 3, 501);
+  draw_case("row_sums", 3, 500);
+  EXPECT_EQ(draw_case("causality", 3, 500), first);
+  EXPECT_NE(draw_case("causality", 4, 500), first);
+  EXPECT_NE(draw_case("causality", 3, 501), first);
+  EXPECT_NE(draw_case("row_sums", 3, 500), first);
+  // A campaign's draws must stay what they are, on every machine.
+  EXPECT_EQ(print(draw_case("oracle_agreement", 1, 1000)), "");
+  EXPECT_EQ(print(draw_case("decode_agreement", 1, 1000)), "");
+}
+
+TEST(Domain, HardCasesComeFirstAndAreLegal) {
+  for (const Property& property : catalogue()) {
+    const auto hard = hard_cases(property.name);
+    EXPECT_FALSE(hard.empty()) << property.name;
+    EXPECT_LE(hard.size(), 24U) << property.name;
+    for (std::size_t n = 0; n < hard.size(); ++n) {
+      const Case drawn = draw_case(property.name, 99, n);
+      EXPECT_EQ(invalidity(drawn.problem), "") << hard[n];
+      EXPECT_EQ(drawn, parse_case(hard[n]));
+    }
+  }
+}
+
+/// Everything about a case that somebody may be glad was tried.
+std::set<std::string> features_of(const Case& c) {
+  const Problem& p = c.problem;
+  std::set<std::string> found{"fill " + c.fill};
+  const auto note = [&](bool so, const std::string& name) {
+    if (so) found.insert(name);
+  };
+  note(p.causal, "causal");
+  note(p.alignment == Alignment::top_left, "top_left");
+  note(p.window_left != kUnbounded, "window_left");
+  note(p.window_right != kUnbounded, "window_right");
+  note(p.window_left == 0, "window of one");
+  note(p.bias, "bias");
+  note(p.alibi, "alibi");
+  note(p.sinks, "sinks");
+  note(p.mask, "mask");
+  note(p.mask && p.causal, "mask and causal");
+  note(p.softcap > 0, "softcap");
+  note(p.lse_base == LogBase::two, "base two");
+  note(p.empty_row == EmptyRow::nan, "empty rows NaN");
+  note(p.layout == Layout::bthd, "bthd");
+  note(p.spare_slots > 0, "spare");
+  note(p.spare_slots == 0 && p.chunk > 1, "capacity full");
+  note(p.splits > (p.keys + 15) / 16, "empty splits");
+  note(p.splits > 1 && p.sinks, "splits and sinks");
+  note(p.keys == 0, "no keys");
+  note(p.queries > p.keys, "Tq > Tk");
+  note(p.queries < p.keys, "Tq < Tk");
+  note(p.queries == p.keys, "Tq == Tk");
+  note(p.depth != p.v_depth, "d_k != d_v");
+  note(p.scale != default_scale(p.depth), "other scale");
+  note(p.scale < 0, "negative scale");
+  note(p.output != p.input, "other output format");
+  for (const Index length : p.key_lengths) note(length == 0, "empty sequence");
+  for (const Index length : p.query_lengths) note(length == 0, "no query");
+  note(!p.query_lengths.empty(), "query lengths");
+  found.insert("in " + std::string(name_of(p.input)));
+  found.insert("group " + std::to_string(p.query_heads / p.kv_heads));
+  found.insert("kv_heads " + std::to_string(p.kv_heads));
+  found.insert("depth " + std::to_string(p.depth));
+  found.insert("queries " + std::to_string(p.queries));
+  found.insert("keys " + std::to_string(p.keys));
+  found.insert("chunk " + std::to_string(p.chunk));
+  return found;
+}
+
+TEST(Domain, EverythingThatMattersOccurs) {
+  std::set<std::string> found;
+  for (const Property& property : catalogue()) {
+    for (std::uint64_t index = 0; index < kDraws; ++index) {
+      found.merge(features_of(draw_case(property.name, 1, index)));
+    }
+  }
+  std::vector<std::string> wanted = {"causal",         "top_left",
+                                     "window_left",    "window_right",
+                                     "window of one",  "bias",
+                                     "alibi",          "sinks",
+                                     "mask",           "mask and causal",
+                                     "softcap",        "base two",
+                                     "empty rows NaN", "bthd",
+                                     "spare",          "capacity full",
+                                     "empty splits",   "splits and sinks",
+                                     "no keys",        "Tq > Tk",
+                                     "Tq < Tk",        "Tq == Tk",
+                                     "d_k != d_v",     "other scale",
+                                     "negative scale", "other output format",
+                                     "empty sequence", "no query",
+                                     "query lengths",  "in f32",
+                                     "in f16",         "in bf16",
+                                     "in e4m3",        "in e5m2",
+                                     "group 1",        "group 3",
+                                     "group 4",        "group 6",
+                                     "group 12",       "kv_heads 1",
+                                     "kv_heads 2",     "kv_heads 3",
+                                     "chunk 1",        "chunk 17"};
+  for (const Fill& fill : fills()) wanted.push_back("fill " + std::string(fill.name));
+  for (const int depth : {1, 2, 3, 5, 8, 16, 20, 24, 32, 40, 64, 65, 80, 96, 128, 256}) {
+    wanted.push_back("depth " + std::to_string(depth));
+  }
+  for (const int extent : {1, 2, 3, 15, 16, 17, 31, 32, 33, 63, 64, 65, 129}) {
+    wanted.push_back("queries " + std::to_string(extent));
+    wanted.push_back("keys " + std::to_string(extent));
+  }
+  for (const std::string& feature : wanted) EXPECT_TRUE(found.count(feature) == 1) << feature;
+}
+
+}  // namespace
+}  // namespace attest

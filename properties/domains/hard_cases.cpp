@@ -1,0 +1,109 @@
+#include "properties/domains/hard_cases.hpp"
+
+namespace attest {
+namespace {
+
+// Tiles are taken to be 16, 32 or 64 wide: where an edge matters, the line says 65 or 33.
+constexpr std::string_view kAttention[] = {
+    "q=1x1x2x4 kv=1x1x4 causal fill=ramp",                      // a row that sees nothing
+    "q=1x1x1x4 kv=1x2x4 causal fill=ramp",                      // diagonal of Tq != Tk
+    "q=1x1x1x4 kv=1x1x4 fill=zero_query",                       // padded keys in the row sum
+    "q=1x4x2x8 kv=2x3x8 fill=ramp",                             // which KV head
+    "q=1x1x1x8 kv=1x65x8 fill=falling_maxima",                  // maximum of the last tile only
+    "q=1x1x3x8 kv=1x65x8 fill=rising_maxima",                   // rescale
+    "q=1x1x1x1 kv=1x1x1 scale=1 fill=logits_very_low",          // finite stand-in for -inf
+    "q=1x1x2x4 kv=1x3x4 scale=1 fill=normal",                   // scale ignored
+    "q=1x1x2x20 kv=1x5x3 fill=normal",                          // padded depth
+    "q=1x1x2x65 kv=1x17x5 fill=normal",                         // one column beyond a tile
+    "q=1x1x65x8 kv=1x65x8 causal fill=ramp",                    // diagonal across tiles
+    "q=1x1x2x8 kv=1x65x8 causal fill=ramp",                     // loop bound of the tile
+    "q=1x1x65x4 kv=1x1x4 causal fill=ramp",                     // whole tiles see nothing
+    "q=2x1x1x4 kv=1x1x4 kv_len=0,1 fill=ramp",                  // an empty sequence
+    "q=1x1x5x4 kv=1x16x4 mask fill=ramp seed=7",                // mask, keys fill the tile
+    "q=1x1x2x4 kv=1x9x4 mask fill=ramp seed=13",                 // pitch of a packed mask
+    "q=1x1x3x4 kv=1x33x4 causal window=1,inf fill=ramp",        // window of two keys
+    "q=1x1x2x4 kv=1x5x4 softcap=2 mask fill=peaky seed=7",      // cap after mask
+    "q=1x3x1x4 kv=1x3x4 alibi fill=ramp",                       // distances, odd head count
+    "q=1x2x2x4 kv=1x3x4 sinks lse=two fill=zero_query seed=3",  // sink and base
+    "q=2x1x2x4 kv=1x2x4 q_len=1,2 fill=ramp",                   // offsets by length
+    "q=1x1x2x2 kv=1x2x2 in=f16 out=f16 scale=0.0001 fill=overflow_f16",  // products in f16
+    "q=1x1x1x4 kv=1x2x4 in=f16 out=f16 fill=large_values",               // accumulator in f16
+    "q=1x2x2x4 kv=1x2x4 causal bias fill=ramp",                          // rows packed over heads
+};
+
+constexpr std::string_view kDecode[] = {
+    "q=1x1x1x4 kv=1x1x4 splits=2 fill=ramp",                       // one split is empty
+    "q=1x1x1x8 kv=1x65x8 splits=2 fill=ramp",                      // tiles per split rounded down
+    "q=1x1x1x8 kv=1x17x8 splits=2 sinks fill=zero_query seed=1",          // sink once per split
+    "q=2x1x1x4 kv=1x3x4 kv_len=0,3 splits=2 fill=ramp",            // all splits empty
+    "q=1x1x1x4 kv=1x2x4 spare=3 fill=ramp",                        // stale slots
+    "q=1x1x1x4 kv=1x0x4 splits=2 spare=1 fill=normal",             // no key at all
+    "q=1x4x1x8 kv=2x5x8 splits=3 spare=1 fill=ramp",               // LSE of which KV head
+    "q=1x1x1x8 kv=1x65x8 splits=3 fill=falling_maxima",            // merge of far maxima
+    "q=1x1x1x8 kv=1x33x8 splits=5 spare=2 fill=dominant_key",      // split borders
+    "q=1x1x2x8 kv=1x33x8 causal splits=2 fill=ramp",               // two draft tokens
+    "q=1x1x1x4 kv=1x33x4 causal window=2,inf splits=4 fill=ramp",  // splits outside the window
+    "q=1x1x1x1 kv=1x3x1 splits=2 scale=1 fill=logits_very_low",    // weights of the merge
+    "q=1x2x1x20 kv=1x17x3 splits=2 in=f16 out=f16 fill=normal",    // padded depth
+    "q=3x2x1x8 kv=2x17x8 kv_len=17,1,16 splits=2 spare=1 lse=two fill=ramp",
+};
+
+constexpr std::string_view kSequence[] = {
+    "q=1x1x2x4 kv=1x2x4 causal fill=ramp",                       // one token after one
+    "q=1x1x5x4 kv=1x5x4 causal spare=1 chunk=2 fill=ramp",       // chunks that do not divide
+    "q=1x1x17x8 kv=1x17x8 causal chunk=16 fill=previous_token",  // across a tile edge
+    "q=1x1x33x8 kv=1x33x8 causal chunk=16 splits=2 fill=ramp",   // and in two splits
+    "q=1x2x4x4 kv=1x4x4 causal window=1,inf fill=ramp",          // window over the cache
+    "q=2x2x4x4 kv=2x4x4 causal q_len=1,4 kv_len=1,4 chunk=3 fill=ramp",
+    "q=1x2x4x4 kv=1x4x4 causal alibi bias chunk=3 spare=2 fill=normal",
+    "q=1x1x65x8 kv=1x65x8 causal chunk=33 splits=3 spare=1 fill=rising_maxima",
+};
+
+constexpr std::string_view kAppend[] = {
+    "q=1x1x1x4 kv=1x0x4 spare=1",                            // the first slot
+    "q=1x1x1x4 kv=1x4x4",                                    // no slot left
+    "q=1x1x1x4 kv=1x4x4 spare=2 chunk=3",                    // the last row does not fit
+    "q=1x1x1x5 kv=1x3x3 spare=5 chunk=2",                    // d_k != d_v
+    "q=2x2x1x4 kv=2x5x4 kv_len=1,5 spare=3 chunk=2",         // own lengths
+    "q=3x1x1x8 kv=1x17x8 kv_len=17,0,16 spare=17 chunk=17",  // across a tile edge
+    "q=2x3x1x20 kv=3x4x20 in=f16 spare=4 chunk=3",           // three heads, f16
+};
+
+constexpr std::string_view kProjection[] = {
+    "q=1x1x1x1 kv=1x1x1",
+    "q=1x1x17x5 kv=1x33x1 fill=integers",  // tails on both sides
+    "q=2x1x3x65 kv=1x17x1",                // inner extent beyond a tile
+    "q=1x1x2x64 kv=1x2x1 in=f16 out=f16 fill=ill_conditioned",
+    "q=1x1x65x16 kv=1x16x1 in=bf16 out=bf16",
+    "q=1x1x2x2 kv=1x2x1 in=f16 out=f32 fill=overflow_f16",  // sums beyond f16
+};
+
+constexpr std::string_view kTwoKeys[] = {
+    "q=1x1x4x20 kv=1x2x2 fill=integers",
+    "q=1x1x4x65 kv=1x2x8 fill=integers",
+    "q=1x1x4x80 kv=1x2x8 fill=integers",
+    "q=1x1x4x96 kv=1x2x8 fill=normal",
+    "q=1x1x4x1 kv=1x2x1 fill=normal",
+    "q=1x1x4x3 kv=1x2x2 fill=integers",
+    "q=1x1x4x64 kv=1x2x8 scale=0.3 fill=normal",
+};
+
+constexpr std::string_view kSigns[] = {
+    "q=1x1x1024x20 kv=1x1x1 fill=signs",
+    "q=1x2x512x40 kv=1x2x2 fill=signs",
+    "q=2x1x512x5 kv=1x3x4 fill=signs",
+};
+
+}  // namespace
+
+std::span<const std::string_view> hard_cases(std::string_view property) {
+  if (property == "decode_agreement") return kDecode;
+  if (property == "cached_equals_recomputed") return kSequence;
+  if (property == "append_writes_its_slots") return kAppend;
+  if (property == "projection_agreement") return kProjection;
+  if (property == "effective_scale") return kTwoKeys;
+  if (property == "variance_scaling") return kSigns;
+  return kAttention;
+}
+
+}  // namespace attest

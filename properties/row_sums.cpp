@@ -1,0 +1,36 @@
+// Row sums: with V = 1 every output is 1, for the weights of a row sum to one.
+// Over the reals: sum_j w_j 1 / sum_j w_j = 1; a sink joins only the denominator, and the sum is
+// then what the oracle says.
+// In floating point: errors of scores and exponentials cancel between numerator and denominator, so
+// only two summations, the rounding of the weights and the division are left (the order-free bound
+// with V = 1, where v - o is 0).
+// Sees: padded keys in the row sum, a lost rescale of either sum, sums in too narrow a format.
+#include "properties/ask.hpp"
+#include "properties/catalogue.hpp"
+#include "properties/judge.hpp"
+#include "properties/rows.hpp"
+#include "reference/bound/order_free.hpp"
+#include "reference/oracle/exact.hpp"
+
+namespace attest {
+
+Verdict row_sums(const Subject& subject, const Problem& problem, const Values& values) {
+  Values ones = values;
+  for (Index flat = 0; flat < ones.v.count(); ++flat) ones.v.set(flat, 1);
+  const Answer answer = ask_attention(subject, problem, ones);
+  if (answer.instead) return *answer.instead;
+
+  const Bounds bounds = order_free_bounds(problem, ones, subject.description.precision);
+  const Truth truth = exact_attention(problem, ones);
+  const Tensor& o = answer.reply.o;
+  Judge judge;
+  for_each_row(problem, [&](Index b, Index h, Index i) {
+    for (Index c = 0; c < problem.v_depth; ++c) {
+      const auto flat = static_cast<std::size_t>(o.offset(b, h, i, c));
+      judge.within(o.at(b, h, i, c), truth.o[flat], bounds.o[flat], {b, h, i, c}, "the row sum");
+    }
+  });
+  return judge.verdict("no row to sum");
+}
+
+}  // namespace attest

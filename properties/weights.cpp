@@ -1,0 +1,64 @@
+#include "properties/weights.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "properties/ask.hpp"
+#include "properties/rows.hpp"
+
+namespace attest {
+namespace {
+
+/// V of `columns` columns whose column c is 1 at key first + c.
+Tensor one_hot(const Problem& problem, Index first, Index columns) {
+  Tensor v(problem.input, {problem.batch, problem.kv_heads, problem.keys, columns});
+  const Index last = std::min(problem.keys, first + columns);
+  for (Index b = 0; b < problem.batch; ++b) {
+    for (Index g = 0; g < problem.kv_heads; ++g) {
+      for (Index j = first; j < last; ++j) v.set(b, g, j, j - first, 1);
+    }
+  }
+  return v;
+}
+
+}  // namespace
+
+Problem with_identity(const Problem& problem) {
+  Problem identity = problem;
+  identity.v_depth = std::max<Index>(problem.keys, 1);
+  return identity;
+}
+
+Values with_identity(const Problem& problem, const Values& values) {
+  Values identity = values;
+  identity.v = one_hot(problem, 0, std::max<Index>(problem.keys, 1));
+  return identity;
+}
+
+RecoveredWeights recover_weights(const Subject& subject, const Problem& problem,
+                                 const Values& values) {
+  RecoveredWeights recovered;
+  recovered.weight.resize(static_cast<std::size_t>(problem.batch * problem.query_heads *
+                                                   problem.queries * problem.keys));
+  Values asked = values;
+  for (Index first = 0; first < problem.keys; first += problem.v_depth) {
+    asked.v = one_hot(problem, first, problem.v_depth);
+    Answer answer = ask_attention(subject, problem, asked);
+    if (answer.instead) {
+      recovered.instead = std::move(answer.instead);
+      return recovered;
+    }
+    const Index last = std::min(problem.keys, first + problem.v_depth);
+    const Tensor& o = answer.reply.o;
+    for_each_row(problem, [&](Index b, Index h, Index i) {
+      const Index row = ((b * problem.query_heads + h) * problem.queries + i) * problem.keys;
+      for (Index j = first; j < last; ++j) {
+        recovered.weight[static_cast<std::size_t>(row + j)] = o.at(b, h, i, j - first);
+      }
+    });
+    if (first == 0) recovered.lse = std::move(answer.reply.lse);
+  }
+  return recovered;
+}
+
+}  // namespace attest
