@@ -9,8 +9,13 @@
 namespace attest {
 
 /// Absolute, per element, already including the rounding to the output format (o) and to f32 (lse).
-/// Rows that see no key have bound 0: what they must hold is exact. Infinity: nothing is promised
-/// (an intermediate may overflow), such an element is not judged.
+/// Rows that see no key have bound 0: what they must hold is exact (except the lse of such a row
+/// with a sink, which is the sink's logit after a few roundings). Infinity: nothing is promised (an
+/// intermediate may overflow, or the row is behind a query length), such an element is not judged.
+///
+/// Domain: any legal Problem with values of its extents; problem.splits > 1 covers the combination.
+/// Error: an over-estimate; evaluated in double and enlarged by bound::kEvaluation.
+/// Special: NaN and infinities among visible values give infinity.
 struct Bounds {
   std::vector<double> o;    // like Truth::o
   std::vector<double> lse;  // like Truth::lse
