@@ -144,7 +144,11 @@ class Campaign {
 
   void check(const Subject& subject, Ticket& ticket) {
     const Property& property = *properties_[ticket.property];
-    if (ticket.drawn) ticket.test_case = draw_case(property.name, options_.seed, ticket.draw_index);
+    if (ticket.drawn) {
+      // RapidCheck keeps the generator that is at work in a global.
+      const std::lock_guard lock(drawing_mutex_);
+      ticket.test_case = draw_case(property.name, options_.seed, ticket.draw_index);
+    }
     announce(property, ticket.test_case);
     ticket.seen = observe(subject, property, ticket.test_case);
     // A worker that dies of the signal that stops us has not shown anything.
@@ -270,7 +274,7 @@ class Campaign {
   std::map<std::pair<std::size_t, std::string>, std::uint64_t> kinds_;
   Clock::time_point progress_;
 
-  std::mutex events_mutex_;
+  std::mutex events_mutex_, drawing_mutex_;
 };
 
 }  // namespace

@@ -1,0 +1,87 @@
+// Plugins that cannot be opened end a gate with exit 2 before anything has run; plugins that go
+// wrong in a case are wrong: exit 1, whatever they did to their process.
+#include "optimized/plugin/test_plugins/behaviours.h"
+#include "reports/commands/ran.hpp"
+
+namespace attest {
+namespace {
+
+class BadPlugin : public CommandLine {
+ protected:
+  static std::string plugin(const std::string& name) {
+    return "'" + (bin() / "test_plugins" / (name + ".so")).string() + "'";
+  }
+  /// misbehaves.so does what the scale says.
+  Ran misbehave(Behaviour behaviour, const std::string& more = "") const {
+    return run("replay 'oracle_agreement q=2x2x3x4 kv=2x4x4 kv_len=4,2 spare=2 scale=" +
+               std::to_string(static_cast<int>(behaviour)) + "' --subject " + plugin("misbehaves") +
+               " " + more);
+  }
+  void faults(Behaviour behaviour, const std::string& part, const std::string& more = "") const {
+    const Ran ran = misbehave(behaviour, more);
+    EXPECT_EQ(ran.exit_code, 1) << ran.out << ran.err;
+    EXPECT_NE(ran.out.find("oracle_agreement: faulted"), std::string::npos) << ran.out;
+    EXPECT_NE(ran.out.find(part), std::string::npos) << ran.out;
+  }
+};
+
+TEST_F(BadPlugin, CannotBeOpened) {
+  std::ofstream(folder_ / "text.so") << "not a library";
+  refuses("gate --subject /nonexistent.so", {"/nonexistent.so", "no such file"});
+  refuses("gate --subject text.so", {"text.so", "no ELF"});
+  refuses("gate --subject " + plugin("lacks_the_symbol"), {"attest_subject"});
+  refuses("gate --subject " + plugin("other_version"), {"version"});
+  refuses("gate --subject " + plugin("crashes_at_load"), {"crashes_at_load", "SIG"});
+  refuses("gate --subject " + plugin("exits_at_load"), {"exits_at_load"});
+  refuses("gate --case-seconds 0.3 --subject " + plugin("hangs_at_load"), {"hangs_at_load"});
+  refuses("replay 'q=1x1x1x1 kv=1x1x1' --subject /nonexistent.so", {"no such file"});
+}
+
+TEST_F(BadPlugin, GoesWrongInACase) {
+  EXPECT_NE(misbehave(BEHAVES_WELL).out.find("oracle_agreement: violated"), std::string::npos)
+      << "zeros are the wrong answer";
+  faults(WRITES_NULL, "SIGSEGV");
+  faults(EXITS, "exit(3)");
+  faults(HANGS, "500 ms", "--case-seconds 0.5");
+  faults(WRITES_BEHIND_V, "v");
+  faults(CHANGES_Q, "q");
+  faults(FORGETS_LAST_O, "o");
+}
+
+TEST_F(BadPlugin, AGateNamesWhatIsWrongAndHowToSeeItAgain) {
+  const Ran ran = run("gate --subject " + plugin("misbehaves") + " --cases 60");
+  EXPECT_EQ(ran.exit_code, 1) << ran.out << ran.err;
+  const std::string last = ran.last_line();
+  ASSERT_EQ(last.find("./attest replay "), 0U) << last;
+  const Ran again = run(last.substr(std::string("./attest ").size()));
+  EXPECT_EQ(again.exit_code, 1) << again.out << again.err;
+  int folders = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(folder_ / "attest-report" / "findings")) {
+    ++folders;
+    const Ran stored = run("replay '" + entry.path().string() + "'");
+    EXPECT_EQ(stored.exit_code, 1) << stored.out << stored.err;
+  }
+  EXPECT_GT(folders, 0);
+  EXPECT_EQ(run("gate --subject skeleton --cases 30 --properties row_sums").exit_code, 0);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "attest-report" / "findings"))
+      << "findings of an earlier run are not this one's";
+}
+
+TEST_F(BadPlugin, FindingsJoinTheCorpusAndAreTriedFirst) {
+  const std::string words =
+      "fuzz --cases 20 --properties oracle_agreement --corpus kept --subject " +
+      plugin("misbehaves");
+  EXPECT_EQ(run(words).exit_code, 1);
+  std::string kept;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "kept")) {
+    if (entry.path().extension() == ".case") kept = text_of(entry.path());
+  }
+  const std::string line = kept.substr(kept.find('\n') + 1);
+  ASSERT_EQ(line.find("oracle_agreement "), 0U) << kept;
+  EXPECT_EQ(run(words).exit_code, 1);
+  EXPECT_NE(text_of(folder_ / "attest-report" / "cases.log").find(line), std::string::npos);
+}
+
+}  // namespace
+}  // namespace attest

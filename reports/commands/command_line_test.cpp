@@ -1,0 +1,172 @@
+// Every command on good and on bad words. Plugins that go wrong are bad_plugin_test's business,
+// signals interruption_test's.
+#include <algorithm>
+
+#include "reports/commands/ran.hpp"
+
+namespace attest {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST_F(CommandLine, TeachesItself) {
+  EXPECT_EQ(run("--version").out.find("attest "), 0U);
+  const Ran help = run("--help");
+  EXPECT_EQ(help.exit_code, 0);
+  for (const char* part : {"Examples:", "attest replay", "Exit code 0", "footprint"}) {
+    EXPECT_NE(help.out.find(part), std::string::npos) << part;
+  }
+  for (const char* command : {"gate", "fuzz", "replay", "oracle", "footprint", "list"}) {
+    EXPECT_EQ(run(std::string(command) + " --help").exit_code, 0) << command;
+  }
+}
+
+TEST_F(CommandLine, UnknownWordsAreRefusedWithTheNearest) {
+  refuses("", {"subcommand"});
+  refuses("gates", {"'gates' is not known", "did you mean 'gate'?"});
+  refuses("gate --sed 3", {"'--sed'", "did you mean '--seed'?"});
+  refuses("gate --seed three", {"three"});
+  refuses("gate --threads 0", {"--threads"});
+  refuses("gate --subject skeletn", {"'skeletn'", "did you mean 'skeleton'?"});
+  refuses("gate --subject skeleton --device emulatd", {"did you mean 'emulated'?"});
+  refuses("gate --subject skeleton --properties row_sums,causalty", {"did you mean 'causality'?"});
+  refuses("gate --subject skeleton --budget soon", {"--budget", "'soon'", "45s"});
+  refuses("list fils", {"did you mean 'fills'?"});
+  refuses("footprint --layers 1 --kv-heads 1 --depth 1 --tokens 1 --format bf1",
+          {"did you mean 'bf16'?"});
+}
+
+TEST_F(CommandLine, BadCasesAreRefusedWithColumnAndReason) {
+  refuses("replay 'q=1x2x3 kv=1x1x1'", {"column 3", "takes 4"});
+  refuses("replay 'q=1x1x1x1 kv=1x1x1 causel'", {"column 20", "did you mean 'causal'?"});
+  refuses("replay 'causality q=1x1x1x1 kv=1x1x1 causel'", {"column 30"});
+  refuses("replay 'causalty q=1x1x1x1 kv=1x1x1'", {"did you mean 'causality'?"});
+  refuses("replay 'q=1x3x1x1 kv=2x1x1'", {"impossible"});
+  refuses("replay 'q=1x1x1x1 kv=1x1x1 fill=needel'", {"did you mean 'needle'?"});
+  refuses("replay ''", {"empty"});
+  refuses("replay 'q=1x1x1x1 kv=1x1x1' --property rerum", {"did you mean 'rerun'?"});
+  refuses("oracle 'q=1x1x1x1 kv=1x1x1 in=f61'", {"f16"});
+  refuses("oracle 'q=1x1x1x1 kv=1x1x1' --digits 60", {"50", "100"});
+}
+
+TEST_F(CommandLine, BadTensorFilesAreRefused) {
+  const auto write = [&](const std::string& name, const std::string& header, std::uint64_t length,
+                         std::size_t payload) {
+    std::ofstream file(folder_ / name, std::ios::binary);
+    for (int i = 0; i < 8; ++i) file.put(static_cast<char>(length >> (8 * i)));
+    file << header << std::string(payload, '\0');
+  };
+  const std::string honest = R"({"q":{"dtype":"F32","shape":[1,1,1,1],"data_offsets":[0,4]},)"
+                             R"("k":{"dtype":"F32","shape":[1,1,1,1],"data_offsets":[4,8]},)"
+                             R"("v":{"dtype":"F32","shape":[1,1,1,1],"data_offsets":[8,12]}})";
+  write("honest.safetensors", honest, honest.size(), 12);
+  EXPECT_EQ(run("oracle honest.safetensors").exit_code, 0);
+  EXPECT_EQ(run("replay honest.safetensors --subject skeleton").exit_code, 0);
+
+  write("short.safetensors", honest, honest.size(), 5);
+  write("empty.safetensors", "", 0, 0);
+  write("huge.safetensors", honest, ~0ULL, 12);
+  write("beyond.safetensors", honest, honest.size() + 13, 12);
+  std::string lying = honest;
+  lying.replace(lying.find("[1,1,1,1]"), 9, "[1,1,1,9]");
+  write("lying.safetensors", lying, lying.size(), 12);
+  write("noise.safetensors", std::string(honest.size(), '{'), honest.size(), 12);
+  for (const char* name : {"short", "empty", "huge", "beyond", "lying", "noise", "missing"}) {
+    const std::string file = std::string(name) + ".safetensors";
+    refuses("oracle " + file, {file});
+    refuses("replay " + file + " --subject skeleton", {file});
+  }
+  refuses("replay .", {"verdict.json"});
+}
+
+TEST_F(CommandLine, AReportFolderThatCannotBeWrittenIsRefusedBeforeAnythingRuns) {
+  std::ofstream(folder_ / "file") << "in the way";
+  refuses("gate --subject skeleton --report file/report", {"file/report"});
+  refuses("fuzz --subject skeleton --cases 10 --corpus file/corpus", {"file/corpus"});
+  EXPECT_EQ(run("gate --subject skeleton --report file/report").out, "");
+}
+
+TEST_F(CommandLine, ARightSubjectPassesAndLeavesItsReports) {
+  const Ran ran = run("gate --subject skeleton --cases 400 --seed 11");
+  EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+  EXPECT_EQ(ran.out.find("attest "), 0U);
+  EXPECT_NE(ran.out.substr(0, ran.out.find('\n')).find("seed 11"), std::string::npos);
+  for (const char* name : {"run.json", "junit.xml", "summary.md", "cases.log"}) {
+    EXPECT_GT(fs::file_size(folder_ / "attest-report" / name), 0U) << name;
+  }
+  const std::string journal = text_of(folder_ / "attest-report" / "cases.log");
+  EXPECT_GE(std::ranges::count(journal, '\n'), 400);
+  EXPECT_TRUE(fs::is_empty(folder_ / "attest-report" / "findings"));
+}
+
+TEST_F(CommandLine, TheSameSeedTellsTheSameStory) {
+  const auto table = [&](const std::string& words) {
+    const std::string out = run("gate --subject skeleton --cases 150 " + words).out;
+    return out.substr(out.find('\n'));
+  };
+  EXPECT_EQ(table("--threads 1"), table("--threads 3"));
+  EXPECT_NE(table("--seed 1"), table("--seed 2"));
+}
+
+TEST_F(CommandLine, FuzzGoesOnWhereItWas) {
+  const std::string words = "fuzz --subject skeleton --cases 130 --corpus kept";
+  EXPECT_NE(run(words).out.find("fuzzing 'skeleton'"), std::string::npos);
+  const std::string place = text_of(folder_ / "kept" / "place.txt");
+  EXPECT_NE(place.find("next 130"), std::string::npos) << place;
+  EXPECT_NE(run(words).out.find("going on fuzzing"), std::string::npos);
+  EXPECT_NE(text_of(folder_ / "kept" / "place.txt").find("next 260"), std::string::npos);
+  EXPECT_EQ(run(words + " --seed 2").out.find("going on"), std::string::npos)
+      << "another seed means other cases: there is nothing to go on with";
+}
+
+TEST_F(CommandLine, ReplayShowsDigestsThatStay) {
+  const std::string words =
+      "replay 'oracle_agreement q=1x2x3x8 kv=1x5x8 causal' --subject skeleton";
+  const Ran first = run(words);
+  EXPECT_EQ(first.exit_code, 0) << first.out << first.err;
+  EXPECT_NE(first.out.find("oracle_agreement: holds"), std::string::npos) << first.out;
+  EXPECT_NE(first.out.find("o "), std::string::npos);
+  EXPECT_EQ(first.out, run(words).out);
+  EXPECT_NE(first.out, run("replay 'oracle_agreement q=1x2x3x8 kv=1x5x8 causal seed=1' "
+                           "--subject skeleton")
+                           .out);
+  EXPECT_EQ(run("replay 'projection_agreement q=1x1x1x1 kv=1x1x1' --subject skeleton").exit_code, 2)
+      << "what is declined shows nothing";
+}
+
+TEST_F(CommandLine, OracleSaysHowManyDigitsItCertifies) {
+  for (const char* digits : {"50", "100"}) {
+    const Ran ran = run("oracle 'q=1x2x9x16 kv=1x9x16 causal' -o truth.safetensors --digits " +
+                        std::string(digits));
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_NE(ran.out.find("31 digits are certified"), std::string::npos) << ran.out;
+    EXPECT_GT(fs::file_size(folder_ / "truth.safetensors"), 2U * 9 * 16 * 8);
+  }
+  refuses("oracle 'q=1x1x1x1 kv=1x1x1' -o no/where/truth.safetensors", {"no/where"});
+}
+
+TEST_F(CommandLine, FootprintIsExact) {
+  const Ran ran =
+      run("footprint --layers 61 --kv-heads 1 --depth 576 --v-depth 512 --tokens 131072 --batch 3 "
+          "--format e4m3");
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_NE(ran.out.find("61 x 1 x (576 + 512) x 131072 x 3 x 1 = 26096959488 bytes"),
+            std::string::npos)
+      << ran.out;
+  EXPECT_NE(run("footprint --layers 2 --kv-heads 3 --depth 5 --tokens 7 --batch 11 --format f32")
+                .out.find("2 x 2 x 3 x 5 x 7 x 11 x 4 = 18480 bytes"),
+            std::string::npos);
+  refuses("footprint --layers 4294967296 --kv-heads 4294967296 --depth 1 --tokens 1", {"2^64"});
+}
+
+TEST_F(CommandLine, ListsWhatItsCataloguesHold) {
+  const Ran ran = run("list");
+  EXPECT_EQ(ran.exit_code, 0);
+  for (const char* part : {"causality", "needle", "bf16", "skeleton", "drops_one_key", "window"}) {
+    EXPECT_NE(ran.out.find(part), std::string::npos) << part;
+  }
+  EXPECT_EQ(run("list formats").out.find("f32"), 0U);
+}
+
+}  // namespace
+}  // namespace attest
