@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <exception>
 #include <new>
+#include <stdexcept>
 
 #include "optimized/plugin/loaded_plugin.hpp"
 
@@ -184,16 +185,19 @@ void Calls::run(const std::byte* request_bytes, std::byte* reply_bytes) {
     failure = Failure{std::string(name_of(FaultKind::memory)), error.what()};
   } catch (const std::bad_alloc&) {
     failure = Failure{std::string(name_of(FaultKind::memory)), "no memory to lay out the tensors"};
+  } catch (const std::runtime_error& error) {  // of a copy: the device is beyond use
+    failure = Failure{std::string(name_of(FaultKind::cuda)), error.what(), true};
   }
-  tensors.clear();
-  memory_->release_all();
   if (runtime_ != nullptr) {
     const CudaRuntime::Counts after = runtime_->counts();
     reply.launches = static_cast<std::int64_t>(after.launches - before.launches);
     reply.warp_instructions =
         static_cast<std::int64_t>(after.warp_instructions - before.warp_instructions);
+    // Before memory is given back, which a device with a sticky error would refuse.
     if (failure) runtime_->reset();
   }
+  tensors.clear();
+  memory_->release_all();
   if (!failure) return;
   reply.faulted = 1;
   reply.spent = failure->spent ? 1 : 0;

@@ -1,0 +1,190 @@
+// Real CUDA plugins, built by nvcc, on the emulator. Only numbers that are exact in any order of
+// operations are compared: one visible key gives o = v, appends copy, small integers add exactly.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "optimized/plugin/fault_kinds.hpp"
+#include "optimized/plugin/test_cases.hpp"
+#include "optimized/plugin/test_plugins/behaviours.h"
+#include "optimized/plugin/worker.hpp"
+#include "reference/text.hpp"
+
+namespace attest {
+namespace {
+
+WorkerOptions kernels() {
+  WorkerOptions options;
+  options.plugin = program_folder() / "plugins" / "attest_kernels.so";
+  options.device = DeviceChoice::emulated;
+  return options;
+}
+
+WorkerOptions strays() {
+  WorkerOptions options = options_for("strays");
+  options.device = DeviceChoice::emulated;
+  return options;
+}
+
+Problem one_key() {
+  Problem p;
+  p.batch = 2;
+  p.query_heads = 4;
+  p.kv_heads = 2;
+  p.queries = 3;
+  p.depth = 8;
+  p.v_depth = 5;
+  p.scale = 0.5F;
+  p.spare_slots = 3;
+  return p;
+}
+
+void expect_value_of_the_key(const Reply& reply, const Problem& p, const Values& values) {
+  ASSERT_FALSE(reply.fault) << reply.fault->kind << ": " << reply.fault->what;
+  EXPECT_GT(reply.counters.launches, 0);
+  EXPECT_GT(reply.counters.warp_instructions, 0);
+  for (Index b = 0; b < p.batch; ++b) {
+    for (Index h = 0; h < p.query_heads; ++h) {
+      for (Index i = 0; i < p.queries; ++i) {
+        const Index g = h / (p.query_heads / p.kv_heads);
+        double logit = 0;
+        for (Index c = 0; c < p.depth; ++c) {
+          logit += values.q.at(b, h, i, c) * values.k.at(b, g, 0, c) * p.scale;
+        }
+        EXPECT_EQ(reply.lse.at(b, h, i, 0), logit);
+        for (Index c = 0; c < p.v_depth; ++c) {
+          EXPECT_EQ(reply.o.at(b, h, i, c), values.v.at(b, g, 0, c));
+        }
+      }
+    }
+  }
+}
+
+TEST(WorkerEmulated, OwnKernelsSayWhereTheyRun) {
+  const Subject subject = open_plugin(kernels());
+  EXPECT_EQ(subject.description.numerics, "emulated: nominal");
+  EXPECT_TRUE(subject.prefill && subject.decode && subject.append && subject.projection);
+}
+
+TEST(WorkerEmulated, AttendsToTheOnlyKey) {
+  Subject subject = open_plugin(kernels());
+  for (const Format format : {Format::f32, Format::f16, Format::bf16}) {
+    for (const Layout layout : {Layout::bhtd, Layout::bthd}) {
+      for (const Poison poison : {Poison::nan, Poison::huge, Poison::small}) {
+        Problem p = one_key();
+        p.input = p.output = format;
+        p.layout = layout;
+        const Values values = counting_values(p);
+        expect_value_of_the_key(subject.prefill(p, values, poison), p, values);
+        p.splits = 2;
+        expect_value_of_the_key(subject.decode(p, values, poison), p, values);
+      }
+    }
+  }
+}
+
+TEST(WorkerEmulated, Appends) {
+  Subject subject = open_plugin(kernels());
+  CacheUpdate update;
+  update.k = counting(Format::f16, {1, 2, 4, 8}, 0);
+  update.v = counting(Format::f16, {1, 2, 4, 5}, 1);
+  update.new_k = counting(Format::f16, {1, 2, 1, 8}, 100);
+  update.new_v = counting(Format::f16, {1, 2, 1, 5}, 101);
+  update.lengths = {2};
+  update.new_lengths = {1};
+  Problem p;
+  p.input = Format::f16;
+  const Reply reply = subject.append(p, update, Poison::nan);
+  ASSERT_FALSE(reply.fault) << reply.fault->kind << ": " << reply.fault->what;
+  for (Index h = 0; h < 2; ++h) {
+    for (Index slot = 0; slot < 4; ++slot) {
+      for (Index c = 0; c < 5; ++c) {
+        EXPECT_EQ(reply.k.at(0, h, slot, c),
+                  slot == 2 ? update.new_k.at(0, h, 0, c) : update.k.at(0, h, slot, c));
+        EXPECT_EQ(reply.v.at(0, h, slot, c),
+                  slot == 2 ? update.new_v.at(0, h, 0, c) : update.v.at(0, h, slot, c));
+      }
+    }
+  }
+}
+
+TEST(WorkerEmulated, Projects) {
+  Subject subject = open_plugin(kernels());
+  const Projection projection{counting(Format::f32, {2, 1, 3, 4}, 0),
+                              counting(Format::f32, {1, 1, 4, 5}, 1), Format::f32};
+  const Reply reply = subject.projection(projection, Poison::nan);
+  ASSERT_FALSE(reply.fault) << reply.fault->kind << ": " << reply.fault->what;
+  for (Index b = 0; b < 2; ++b) {
+    for (Index row = 0; row < 3; ++row) {
+      for (Index column = 0; column < 5; ++column) {
+        double sum = 0;
+        for (Index inner = 0; inner < 4; ++inner) {
+          sum += projection.x.at(b, 0, row, inner) * projection.w.at(0, 0, inner, column);
+        }
+        EXPECT_EQ(reply.y.at(b, 0, row, column), sum);
+      }
+    }
+  }
+}
+
+class WorkerStrays : public testing::Test {
+ protected:
+  Reply run(Behaviour behaviour) {
+    Problem p;
+    p.keys = 3;
+    p.depth = p.v_depth = 4;
+    p.scale = static_cast<float>(behaviour);
+    return subject_.prefill(p, counting_values(p), Poison::nan);
+  }
+  void expect(Behaviour behaviour, const std::string& kind, const std::string& part) {
+    const Reply reply = run(behaviour);
+    ASSERT_TRUE(reply.fault) << part;
+    EXPECT_EQ(reply.fault->kind, kind) << reply.fault->what;
+    EXPECT_NE(reply.fault->what.find(part), std::string::npos) << reply.fault->what;
+    const Reply next = run(BEHAVES_WELL);
+    EXPECT_FALSE(next.fault) << next.fault->kind << ": " << next.fault->what;
+  }
+  static WorkerOptions short_options() {
+    WorkerOptions options = strays();
+    options.case_seconds = 5;
+    return options;
+  }
+  Subject subject_ = open_plugin(short_options());
+};
+
+TEST_F(WorkerStrays, OneElementOutsideIsAFindingOfMemcheck) {
+  for (const Behaviour behaviour :
+       {READS_BEHIND_K, WRITES_BEHIND_V, WRITES_BEFORE_Q, WRITES_NULL}) {
+    expect(behaviour, "memcheck", "touch");
+    expect(behaviour, "memcheck", "37");  // the thread
+  }
+}
+
+TEST_F(WorkerStrays, WhatNoCheckerSees) {
+  expect(CHANGES_Q, "inputs_changed", "q[0,0,0,1]");
+  expect(RETURNS_ERROR, "refused", "returned 7");
+  expect(DIVIDES_BY_ZERO, "cuda", "cudaGetLastError");
+}
+
+TEST_F(WorkerStrays, EndlessKernelIsStopped) {
+  const Reply reply = run(HANGS);
+  ASSERT_TRUE(reply.fault);
+  EXPECT_TRUE(reply.fault->kind == "hung" || reply.fault->kind == "limit") << reply.fault->kind;
+  EXPECT_FALSE(run(BEHAVES_WELL).fault);
+}
+
+TEST(WorkerCuda, WithoutADriverSaysSo) {
+  WorkerOptions options = kernels();
+  options.device = DeviceChoice::cuda;
+  try {
+    const Subject subject = open_plugin(options);
+    EXPECT_TRUE(subject.description.numerics.starts_with("cuda: "));  // there is a GPU
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("CUDA driver"), std::string::npos) << text;
+    EXPECT_NE(text.find("--device emulated"), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace attest
