@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "reference/problem.hpp"
+
 namespace attest {
 
 struct SubjectOptions {
@@ -51,8 +53,8 @@ struct OracleOptions {
 int oracle(const OracleOptions& options);
 
 struct FootprintOptions {
-  std::uint64_t layers = 1, kv_heads = 1, depth = 1, tokens = 1, batch = 1;
-  std::optional<std::uint64_t> v_depth;  // absent: depth
+  Index layers = 1, kv_heads = 1, depth = 1, tokens = 1, batch = 1;
+  std::optional<Index> v_depth;  // absent: depth
   std::string format = "f16";
 };
 int footprint(const FootprintOptions& options);
