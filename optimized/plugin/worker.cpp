@@ -9,7 +9,6 @@
 
 #include "optimized/plugin/abi.hpp"
 #include "optimized/plugin/fault_kinds.hpp"
-#include "optimized/plugin/inspection.hpp"
 #include "optimized/plugin/request.hpp"
 #include "optimized/plugin/worker_process.hpp"
 #include "reference/text.hpp"
@@ -38,8 +37,7 @@ std::string text_of(const char (&field)[kBytes]) {
 
 class Client {
  public:
-  explicit Client(const WorkerOptions& options)
-      : options_(options), cudart_major_(inspect_plugin(options.plugin)) {
+  explicit Client(const WorkerOptions& options) : options_(options) {
     start();
     const auto& greeting = worker_->reply().at<const ReplyHeader>(0);
     offers_ = greeting.offers;
@@ -115,7 +113,7 @@ class Client {
   }
 
  private:
-  void start() { worker_ = std::make_unique<WorkerProcess>(options_, cudart_major_); }
+  void start() { worker_ = std::make_unique<WorkerProcess>(options_); }
 
   std::optional<Fault> send(const RequestPlan& plan) {
     worker_->request().grow(plan.request_bytes());
@@ -137,7 +135,6 @@ class Client {
   }
 
   WorkerOptions options_;
-  unsigned cudart_major_;
   std::unique_ptr<WorkerProcess> worker_;
   Description description_;
   std::uint32_t offers_ = 0;

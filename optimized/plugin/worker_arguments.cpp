@@ -7,7 +7,7 @@
 namespace attest {
 namespace {
 
-constexpr int kWords = 9;  // the program's name and one per field
+constexpr int kWords = 8;  // the program's name and one per field
 
 bool read(const char* word, std::uint64_t& number) {
   const char* end = word + std::strlen(word);
@@ -21,7 +21,6 @@ std::vector<std::string> print(const WorkerArguments& arguments) {
   return {"attest-worker",
           arguments.plugin,
           std::to_string(static_cast<unsigned>(arguments.device)),
-          std::to_string(arguments.cudart_major),
           std::to_string(arguments.memory_bytes),
           std::to_string(arguments.emulator_threads),
           std::to_string(arguments.memcheck ? 1 : 0),
@@ -33,14 +32,13 @@ std::optional<WorkerArguments> parse_worker_arguments(int argc, const char* cons
   if (argc != kWords) return std::nullopt;
   WorkerArguments arguments;
   arguments.plugin = argv[1];
-  std::uint64_t device = 0, major = 0, threads = 0, memcheck = 0;
-  if (!read(argv[2], device) || !read(argv[3], major) || !read(argv[4], arguments.memory_bytes) ||
-      !read(argv[5], threads) || !read(argv[6], memcheck) ||
-      !read(argv[7], arguments.request_bytes) || !read(argv[8], arguments.reply_bytes)) {
+  std::uint64_t device = 0, threads = 0, memcheck = 0;
+  if (!read(argv[2], device) || !read(argv[3], arguments.memory_bytes) || !read(argv[4], threads) ||
+      !read(argv[5], memcheck) || !read(argv[6], arguments.request_bytes) ||
+      !read(argv[7], arguments.reply_bytes)) {
     return std::nullopt;
   }
   arguments.device = static_cast<DeviceChoice>(device);
-  arguments.cudart_major = static_cast<unsigned>(major);
   arguments.emulator_threads = static_cast<unsigned>(threads);
   arguments.memcheck = memcheck != 0;
   return arguments;

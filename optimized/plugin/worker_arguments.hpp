@@ -12,7 +12,6 @@ namespace attest {
 struct WorkerArguments {
   std::string plugin;
   DeviceChoice device = DeviceChoice::automatic;
-  unsigned cudart_major = 0;  // that the plugin links; 0: none, it is host code
   std::uint64_t memory_bytes = 0;
   unsigned emulator_threads = 1;
   bool memcheck = true;

@@ -105,7 +105,7 @@ TEST_F(WorkerFault, MemoryLimit) {
   expect(EXITS_WHEN_REFUSED, FaultKind::memory, "memory limit 256 MiB");
   expect(RETURNS_WHEN_REFUSED, FaultKind::memory, "returned 12");
   Problem large = problem_for(BEHAVES_WELL);
-  large.keys = 4'000'000;  // k and v together: half a gigabyte
+  large.keys = 1'000'000;  // k and v: 64 MB each, and as much again for their images
   large.key_lengths = {};
   expect(large, FaultKind::memory, "");
 }

@@ -20,6 +20,7 @@
 
 #include "optimized/plugin/call.hpp"
 #include "optimized/plugin/crash_handler.hpp"
+#include "optimized/plugin/inspection.hpp"
 #include "optimized/plugin/loaded_plugin.hpp"
 #include "optimized/plugin/shared_memory.hpp"
 #include "optimized/plugin/worker_arguments.hpp"
@@ -102,12 +103,14 @@ class Worker {
   void greet(const WorkerArguments& arguments) {
     auto& reply = reply_.at<ReplyHeader>(0);
     try {
-      if (arguments.cudart_major != 0) {
+      const emulator::Linkage linkage = inspect_plugin(arguments.plugin);
+      if (linkage.cudart_major != 0) {
         runtime_.emplace(CudaRuntime::Choice{.device = arguments.device,
-                                             .major = arguments.cudart_major,
+                                             .major = linkage.cudart_major,
                                              .threads = arguments.emulator_threads,
                                              .memcheck = arguments.memcheck});
       }
+      if (runtime_ && runtime_->emulated()) demand_emulable(linkage, arguments.plugin);
       // A driver takes memory of its own before the plugin asks for any.
       const bool driver = runtime_ && !runtime_->emulated();
       if (driver) runtime_->synchronize();

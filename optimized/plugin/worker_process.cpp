@@ -96,12 +96,12 @@ int spawn(const std::filesystem::path& program, const std::vector<std::string>& 
 
 }  // namespace
 
-WorkerProcess::WorkerProcess(const WorkerOptions& options, unsigned cudart_major)
+WorkerProcess::WorkerProcess(const WorkerOptions& options)
     : seconds_(options.case_seconds),
       memory_bytes_(options.memory_bytes),
       request_(SharedMemory::create("attest-request", sizeof(Request))),
       reply_(SharedMemory::create("attest-reply", sizeof(ReplyHeader))) {
-  start(options, cudart_major);
+  start(options);
   const Answer answer = wait_for_answer();
   const auto& greeting = reply_.at<const ReplyHeader>(0);
   const std::string where = "plugin " + options.plugin.string() + ": ";
@@ -120,7 +120,7 @@ WorkerProcess::WorkerProcess(const WorkerOptions& options, unsigned cudart_major
   throw Error(where + "while loading, it " + fault.what);
 }
 
-void WorkerProcess::start(const WorkerOptions& options, unsigned cudart_major) {
+void WorkerProcess::start(const WorkerOptions& options) {
   const auto program = worker_program();
   std::array<int, 2> sockets{}, pipes{};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
@@ -140,7 +140,6 @@ void WorkerProcess::start(const WorkerOptions& options, unsigned cudart_major) {
   const std::vector<std::string> words =
       print(WorkerArguments{.plugin = std::filesystem::absolute(options.plugin).string(),
                             .device = options.device,
-                            .cudart_major = cudart_major,
                             .memory_bytes = options.memory_bytes,
                             .emulator_threads = options.emulator_threads,
                             .memcheck = options.memcheck,

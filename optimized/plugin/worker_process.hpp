@@ -20,7 +20,7 @@ class WorkerProcess {
  public:
   /// Starts it and waits until the plugin is loaded; the greeting then lies in reply(). Throws
   /// Error when it cannot be started, or dies or hangs while loading.
-  WorkerProcess(const WorkerOptions& options, unsigned cudart_major);
+  explicit WorkerProcess(const WorkerOptions& options);
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
   ~WorkerProcess();  // kills it
@@ -41,7 +41,7 @@ class WorkerProcess {
 
  private:
   enum class Answer : std::uint8_t { given, too_late, garbled, none };
-  void start(const WorkerOptions& options, unsigned cudart_major);
+  void start(const WorkerOptions& options);
   Answer wait_for_answer();
   int bury();  // the wait status; kills it when it does not end by itself
   Fault describe_death(int status, bool asked) const;
