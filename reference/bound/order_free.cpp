@@ -23,9 +23,19 @@ double roundings(double n) {
   return std::expm1(n * std::log1p(kU));
 }
 
-/// The relative error of the exponential as an error of its argument.
+/// The relative error of the exponential as an error of its argument; 1 or more says nothing.
 double as_exponent(double relative_error) {
-  return -std::log1p(-relative_error);
+  return relative_error < 1 ? -std::log1p(-relative_error) : kInfinity;
+}
+
+/// What a subject declares may be anything; less than `least` is not believed, NaN is no promise.
+double declared(double error, double least) {
+  return std::isnan(error) ? kInfinity : std::max(error, least);
+}
+
+/// Where infinite declarations meet zeros no number comes out, and no promise either.
+double promise(double bound) {
+  return std::isnan(bound) ? kInfinity : bound;
 }
 
 /// A head's rows as doubles, with the 1-norm of each row.
@@ -95,7 +105,8 @@ Term score(const Row& row, Index j, const double* q, double q_norm, const Rows& 
 
   if (p.softcap > 0) {  // S3
     const double capped = std::min(magnitude, p.softcap);
-    const double relative = std::max(row.path.tanh_error, kFaithful) + row.path.division_error;
+    const double relative =
+        declared(row.path.tanh_error, kFaithful) + declared(row.path.division_error, 0);
     error += (relative + kSoftcapRoundings * kU) * (capped + error);
     logit = p.softcap * std::tanh(logit / p.softcap);
     magnitude = capped;
@@ -172,7 +183,7 @@ double rescales_of(const Row& row, const Scores& scores) {
   if (count == 0) return 0;
   const Index span = scores.keys.back().j - scores.keys.front().j;
   const Index block = std::max<Index>(1, row.path.key_block);
-  const Index blocks = std::min(count - 1, (span + block - 1) / block);
+  const Index blocks = std::min(count - 1, span / block + (span % block == 0 ? 0 : 1));
   return static_cast<double>(blocks + (scores.sink.empty() ? 0 : 1) +
                              (row.problem.splits > 1 ? 1 : 0));
 }
@@ -195,13 +206,14 @@ Weights weigh(const Row& row, const Scores& scores) {
   }
   const auto count = static_cast<double>(w.keys.size() + w.sink.size());
   const double log_count = std::log(count);
-  w.log_error = row.path.log_error * std::max(1.0, log_count) + kLogRoundings * kU * log_count;
+  w.log_error =
+      declared(row.path.log_error, 0) * std::max(1.0, log_count) + kLogRoundings * kU * log_count;
   w.shift_magnitude = w.split ? magnitude + error + log_count : std::fabs(w.reference) + error;
 
   w.swing = std::exp(kReferenceRoundings * kU * (magnitude + error));
 
   // S4 and, for splits, S9.
-  const double exponential = as_exponent(std::max(row.path.exp_error, kFaithful));
+  const double exponential = as_exponent(declared(row.path.exp_error, kFaithful));
   double common = (1 + w.rescales) * exponential;
   if (w.rescales > 0) common += kReferenceRoundings * kU * (magnitude + error);
   if (w.split) {
@@ -303,7 +315,7 @@ double bound_of(const Row& row, const Weights& w, const Column& column) {
       std::expm1(std::log1p(rounding_p) + std::log1p(w.kappa_value)) * mean +
       kUnderflowRoom * w.swing * column.subnormal_p * ulp(p_format, 0) / 2 / sum;
   if (w.kappa_sum >= 0.5) return kInfinity;
-  const double division = std::max(row.path.division_error, kDivision);
+  const double division = declared(row.path.division_error, kDivision);
   const double quotient = std::pow(1 + division, w.split ? 2 : 1) / (1 - w.kappa_sum) - 1;  // S8
   const double flushed = 4 * kFlush * w.swing * (w.split ? 2 : 1) *
                          (static_cast<double>(w.keys.size()) + w.rescales + 4) *
@@ -313,7 +325,7 @@ double bound_of(const Row& row, const Weights& w, const Column& column) {
   const double limit = facts(output).max_finite;
   if (reach >= limit + ulp(output, limit) / 2) return kInfinity;
   const double cast = std::max(unit_roundoff(output) * reach, ulp(output, 0) / 2);
-  return (before + cast) * (1 + kEvaluation);
+  return promise((before + cast) * (1 + kEvaluation));
 }
 
 double lse_bound_of(const Row& row, const Weights& w) {
@@ -325,7 +337,8 @@ double lse_bound_of(const Row& row, const Weights& w) {
   double nats = in_sum + kShiftRoundings * kU * w.shift_magnitude + w.log_error;
   nats += kLseRoundings * kU * (lse + nats);
   nats += kFlush * w.swing * (2 * count + 4);
-  return nats * (row.problem.lse_base == LogBase::two ? kLog2e : 1.0) * (1 + kEvaluation);
+  const double unit = row.problem.lse_base == LogBase::two ? kLog2e : 1.0;
+  return promise(nats * unit * (1 + kEvaluation));
 }
 
 void bound_row(const Row& row, const Rows& q, const Rows& k, const Rows& v, double* o,

@@ -131,6 +131,28 @@ TEST(OrderFreeBound, PromisesNothingUnderAnInfiniteBiasThatMayMeetNaN) {
   EXPECT_EQ(bounds_of(p, values).o[0], kInfinity);
 }
 
+TEST(OrderFreeBound, SurvivesAnyDeclaration) {
+  std::mt19937_64 random(19);
+  const Problem p{.keys = 5, .depth = 3, .softcap = 2.0, .splits = 2};
+  const Values values = random_values(p, random);
+  const Bounds least = bounds_of(p, values);
+  for (double error : {-1.0, 0.0, 0.5, 1.0, 1e300, kInfinity, std::nan("")}) {
+    for (double PrecisionPath::*field :
+         {&PrecisionPath::exp_error, &PrecisionPath::log_error, &PrecisionPath::tanh_error,
+          &PrecisionPath::division_error}) {
+      PrecisionPath path;
+      path.*field = error;
+      path.key_block = error > 0 ? std::numeric_limits<Index>::max() : -7;
+      const Bounds bounds = order_free_bounds(p, values, path);
+      EXPECT_GT(bounds.o[0], 0.0);
+      EXPECT_GT(bounds.lse[0], 0.0);
+      if (error <= 0) {
+        EXPECT_EQ(bounds.o[0], least.o[0]);
+      }
+    }
+  }
+}
+
 TEST(OrderFreeBound, GrowsWithWhatIsDeclared) {
   std::mt19937_64 random(17);
   Problem p{.keys = 40, .depth = 8, .v_depth = 1};

@@ -20,8 +20,8 @@ struct Truth {
 /// Domain: any legal Problem with values of its extents.
 /// Error: o is within 2^-53 |o| of the definition, lse likewise, unless a sum cancels to less than
 /// 10^-30 of its terms; agreement of the two precisions is certified_digits' business.
-/// Special: what is not visible enters no arithmetic. NaN and infinities that are visible follow IEEE 754
-/// through the five steps. A key under a bias of -inf is not visible.
+/// Special: what is not visible enters no arithmetic. NaN and infinities that are visible follow
+/// IEEE 754 through the five steps. A key under a bias of -inf is not visible.
 Truth exact_attention(const Problem& problem, const Values& values, Digits digits = Digits::fifty);
 
 /// How many decimal digits 50- and 100-digit arithmetic agree in, at the element of o or lse where
