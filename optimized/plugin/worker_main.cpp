@@ -145,7 +145,7 @@ int main(int argc, char** argv) {
   }
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
-  signal(SIGINT, SIG_IGN);  // Ctrl-C is for attest, which finishes the case and then ends us
+  signal(SIGINT, SIG_IGN);  // whoever sends it means attest
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   attest::die_with_parent();
   attest::Worker worker(*arguments);

@@ -35,6 +35,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kLeastDescriptor = 16;  // above those the worker inherits, so that dup2 clobbers none
 constexpr std::chrono::milliseconds kLastBreath{2000};  // from a closed socket to being dead
 constexpr std::chrono::microseconds kBurialStep{200};
+constexpr std::int64_t kLongestPollMs = 1'000'000;
 
 [[noreturn]] void refuse(const std::string& what, int error) {
   throw Error("the worker process cannot be started: " + what + ": " + std::strerror(error));
@@ -87,7 +88,10 @@ int spawn(const std::filesystem::path& program, const std::vector<std::string>& 
   sigfillset(&all);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  // A process group of its own: Ctrl-C is for attest, which finishes the case and then ends us.
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   const int error = posix_spawn(&id, program.c_str(), &actions, &attributes, argv.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
@@ -167,14 +171,17 @@ WorkerProcess::Answer WorkerProcess::wait_for_answer() {
                                            std::chrono::duration<double>(seconds_));
   bool output_open = true;
   while (true) {
+    // An answer that is already there counts, however late we look: we may have been stopped.
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-    if (left.count() <= 0) return Answer::too_late;
     std::array<pollfd, 2> waits{{{control_, POLLIN, 0}, {output_.descriptor(), POLLIN, 0}}};
-    const int ready = poll(waits.data(), output_open ? 2 : 1,
-                           static_cast<int>(std::min<std::int64_t>(left.count(), 1 << 30)));
+    const int ready =
+        poll(waits.data(), output_open ? 2 : 1,
+             static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, kLongestPollMs)));
     if (ready < 0 && errno != EINTR) return Answer::none;
+    const bool answered = ready > 0 && waits[0].revents != 0;
+    if (!answered && left.count() <= 0) return Answer::too_late;
     if (ready <= 0) continue;
-    if (waits[0].revents != 0) {
+    if (answered) {
       Message message{};
       const ssize_t bytes = recv(control_, &message, sizeof(message), 0);
       output_.drain();
