@@ -176,7 +176,7 @@ class Campaign {
       waiting_.erase(next);
       const bool counts = ticket.state == Ticket::State::ran && !closed_[ticket.property];
       lock.unlock();
-      const bool closes = counts && count_ticket(ticket, subject);
+      const bool closes = counts && count_safely(ticket, subject);
       lock.lock();
       if (closes) closed_[ticket.property] = true;
       if (ticket.state == Ticket::State::lost) lost_ = std::min(lost_, ticket.number);
@@ -186,6 +186,16 @@ class Campaign {
       changed_.notify_all();
     }
     counting_ = false;
+  }
+
+  /// A listener that throws (a full disk) ends the campaign, not the program.
+  bool count_safely(const Ticket& ticket, const Subject& subject) {
+    try {
+      return count_ticket(ticket, subject);
+    } catch (const std::exception& error) {
+      fail(error.what(), ticket);
+      return true;
+    }
   }
 
   /// True when its property is to be closed. Only one thread at a time is here.

@@ -220,6 +220,20 @@ TEST(Campaign, AThrowingCheckEndsItButKeepsWhatWasFound) {
   EXPECT_LT(result.cases(), 1000U);
 }
 
+TEST(Campaign, AListenerThatThrowsEndsItButKeepsWhatWasFound) {
+  const FakeBehaviour wrong{[](const Problem& p, const Values&) { return p.causal; }, {}, {}};
+  CampaignEvents events;
+  events.found = [](const Finding&) { throw Error("the disk is full"); };
+  const attest::Run found = run(wrong, cases(100), events);
+  EXPECT_EQ(found.findings.size(), 1U);
+  EXPECT_NE(found.error.find("the disk is full"), std::string::npos);
+  events.found = {};
+  events.about_to_run = [](const std::string&, const Case&) { throw Error("no room for a line"); };
+  const attest::Run begun = run(wrong, cases(100), events);
+  EXPECT_NE(begun.error.find("no room for a line"), std::string::npos);
+  EXPECT_EQ(begun.cases(), 0U);
+}
+
 TEST(Campaign, PassesOnWhyThereIsNoSubject) {
   const std::atomic<bool> stop = false;
   EXPECT_THROW(run_campaign([]() -> Subject { throw Error("no such plugin"); }, {}, {}, stop),
