@@ -24,6 +24,7 @@ struct Place {
   double unit_q, unit_k;  // depth * scale * unit_q * unit_k == 1: a logit of 1 spread over the row
   double largest_v;       // a safe fraction of what v and o can hold
   double smallest_v;      // the least subnormal of v's format
+  std::uint32_t subnormals;  // how many multiples of it are still subnormal
   Stream stream;
   Index b, h, row, c;
 
@@ -100,7 +101,7 @@ double large_v(const Place& p) {
   return p.largest_v * (0.75 + 0.25 * (p.bits()[1] % 1024U) / 1024.0) * plus_or_minus_one(p);
 }
 double subnormal_v(const Place& p) {
-  return p.smallest_v * (1.0 + p.bits()[1] % 3U) * plus_or_minus_one(p);
+  return p.smallest_v * (1.0 + p.bits()[1] % p.subnormals) * plus_or_minus_one(p);
 }
 double integer_v(const Place& p) {
   return static_cast<double>(p.bits()[0] % 17U) - 8;
@@ -200,7 +201,7 @@ constexpr Recipe kRecipes[] = {
   {{"logits_very_low", "scores below -5e4: a finite stand-in for -inf is mistaken for a maximum"}, logit_q, very_low_k, normal},
   {{"overflow_f16", "q.k beyond 65504 before scaling: a product kept in f16 overflows"}, overflowing, overflowing, normal},
   {{"large_values", "V near what the format can hold: an accumulator in a narrow format overflows"}, normal, normal, large_v},
-  {{"subnormal", "V of a few least subnormals: flushing to zero shows"}, normal, normal, subnormal_v},
+  {{"subnormal", "V below its format's normal range: a conversion that flushes it shows"}, normal, normal, subnormal_v},
   {{"ill_conditioned", "q.k and PV cancel: the bound must follow absolute sums"}, pairwise_q, cancelling_k, cancelling_v},
   {{"ties", "two kinds of keys only: equal scores with different values"}, normal, tied_k, normal},
   {{"duplicate_keys", "each key three times with different values: an index slip shows in V alone"}, normal, duplicated_k, normal},
@@ -255,6 +256,8 @@ Place place_for(const Problem& problem, std::uint64_t seed) {
   const double reach = std::min(facts(problem.input).max_finite, facts(problem.output).max_finite);
   place.largest_v = 0.9 * std::min(reach, facts(Format::f32).max_finite / 1024);
   place.smallest_v = ulp(problem.input, 0);
+  place.subnormals =
+      static_cast<std::uint32_t>(smallest_normal(problem.input) / place.smallest_v) - 1;
   return place;
 }
 

@@ -38,6 +38,8 @@ bool visible_in_style(std::uint32_t style, std::uint64_t seed, Index b, Index i,
   const std::uint32_t bits = random_bits(seed, Stream::mask, b, 0, i, j)[0];
   switch (style) {
     case 0:  // three in four, at random
+    case 6:
+    case 7:
       return bits % 4U != 0;
     case 1:  // the first tile is hidden from every row, whichever of 16, 32 and 64 a tile is
       return j >= 64 || (j >= 32 && i % 2 == 1) || (j >= 16 && i % 4 == 2);
@@ -54,7 +56,7 @@ bool visible_in_style(std::uint32_t style, std::uint64_t seed, Index b, Index i,
 
 VisibilityMask mask(const Problem& p, std::uint64_t seed) {
   VisibilityMask result{p.batch, p.queries, p.keys, {}};
-  const std::uint32_t chosen = style(seed, Stream::mask, 6);
+  const std::uint32_t chosen = style(seed, Stream::mask, 8);
   for (Index b = 0; b < p.batch; ++b) {
     for (Index i = 0; i < p.queries; ++i) {
       for (Index j = 0; j < p.keys; ++j) {

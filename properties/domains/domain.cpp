@@ -51,7 +51,7 @@ Needs needs_of(std::string_view property) {
 }
 
 // 0, 1, B-1, B, B+1 and 2B+1 for tiles of B = 16, 32 and 64, and a few small ones.
-constexpr Index kExtents[] = {1, 2, 3, 5, 7, 15, 16, 17, 31, 32, 33, 63, 64, 65, 129};
+constexpr Index kExtents[] = {1, 2, 3, 5, 7, 15, 16, 17, 31, 32, 33, 63, 64, 65, 129, 257};
 constexpr Index kDepths[] = {1, 2, 3, 5, 8, 16, 20, 24, 32, 40, 64, 65, 80, 96, 128, 256};
 constexpr Index kGroups[] = {1, 1, 2, 3, 4, 6, 12};
 constexpr Index kCounts[] = {1, 2, 3};  // batch entries, KV heads
@@ -91,26 +91,31 @@ double draw_budget(const Needs& needs) {
   return needs.sequence ? std::min(chosen, 3e5) : chosen;
 }
 
+/// Lowers one extent to the next smaller one; widths and heads more often than lengths, for it is
+/// at the edges of tiles that kernels go wrong.
 void lower_one(Problem& p, const Needs& needs) {
   // Statistics need their rows: only the widths may give way.
-  switch (needs.many_rows ? pick_between(4, 5) : pick_between(0, 5)) {
+  switch (needs.many_rows ? pick_between(6, 9) : pick_between(0, 9)) {
     case 0:
+    case 1:
       p.batch = std::max<Index>(needs.neighbours ? 2 : 1, p.batch - 1);
       break;
-    case 1: {
+    case 2:
+    case 3: {
       const Index group = p.query_heads / p.kv_heads;
       p.query_heads = p.kv_heads * lowered(std::array<Index, 6>{1, 2, 3, 4, 6, 12}, group);
       break;
     }
-    case 2:
+    case 4:
       p.queries = lowered(kExtents, p.queries);
       if (needs.sequence) p.keys = p.queries;
       break;
-    case 3:
+    case 5:
       if (!needs.two_keys) p.keys = lowered(kExtents, p.keys);
       if (needs.sequence) p.queries = p.keys;
       break;
-    case 4:
+    case 6:
+    case 7:
       p.depth = lowered(kDepths, p.depth);
       break;
     default:
@@ -123,9 +128,14 @@ void draw_extents(Problem& p, const Needs& needs) {
   p.kv_heads = pick(kCounts);
   p.query_heads = p.kv_heads * pick(kGroups);
   p.queries = needs.few_queries && chance(80) ? pick_between(1, 4) : pick(kExtents);
-  p.keys = chance(3) && !needs.one_hot && !needs.sequence ? 0 : pick(kExtents);
+  p.keys = chance(3) && !needs.one_hot && !needs.no_attention ? 0 : pick(kExtents);
   p.depth = pick(kDepths);
   p.v_depth = chance(50) ? p.depth : pick(kDepths);
+  if (chance(35)) {  // few heads: then lengths of several tiles are affordable
+    p.batch = 1;
+    p.query_heads = p.query_heads / p.kv_heads;
+    p.kv_heads = 1;
+  }
   if (needs.sequence) p.keys = p.queries;
   if (needs.two_keys) p.keys = 2;
   if (needs.neighbours) p.batch = std::max<Index>(p.batch, 2);
@@ -155,16 +165,20 @@ void draw_formats(Problem& p) {
   if (chance(8)) p.output = *rc::gen::element(Format::f32, Format::f16, Format::bf16);
 }
 
+/// One length per batch entry; some are 0, but seldom all of them.
 std::vector<Index> draw_lengths(Index batch, Index largest) {
   std::vector<Index> lengths;
   for (Index b = 0; b < batch; ++b) {
     lengths.push_back(chance(15) ? 0 : chance(30) ? largest : pick_between(0, largest));
   }
+  const bool all_empty = *std::max_element(lengths.begin(), lengths.end()) == 0;
+  if (all_empty && !chance(5))
+    lengths[static_cast<std::size_t>(pick_between(0, batch - 1))] = largest;
   return lengths;
 }
 
 void draw_mask(Problem& p, const Needs& needs, Index percent) {
-  if (chance(percent)) p.causal = true;
+  if (chance(15 + percent)) p.causal = true;
   if (chance(percent)) {
     p.window_left = pick({Index{0}, Index{1}, Index{2}, Index{7}, Index{16}, Index{33}});
   }
@@ -189,7 +203,7 @@ void draw_scores(Problem& p, const Needs& needs, Index percent) {
   p.scale = default_scale(p.depth);
   if (chance(percent)) p.scale = pick({1.0F, 0.5F, 0.3F, 0.0625F, -0.4F, 2.0F});
   if (chance(percent / 3)) p.lse_base = LogBase::two;
-  if (chance(percent)) p.sinks = true;
+  if (chance(percent) && !needs.two_keys) p.sinks = true;  // a sink of 200 leaves no weight
   if (needs.plain_scores) return;
   if (chance(percent)) p.softcap = pick({1.0, 2.0, 30.0, 50.0});
   if (chance(percent)) p.bias = true;

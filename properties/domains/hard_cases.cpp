@@ -20,7 +20,7 @@ constexpr std::string_view kAttention[] = {
     "q=1x1x65x4 kv=1x1x4 causal fill=ramp",                     // whole tiles see nothing
     "q=2x1x1x4 kv=1x1x4 kv_len=0,1 fill=ramp",                  // an empty sequence
     "q=1x1x5x4 kv=1x16x4 mask fill=ramp seed=7",                // mask, keys fill the tile
-    "q=1x1x2x4 kv=1x9x4 mask fill=ramp seed=13",                 // pitch of a packed mask
+    "q=1x1x2x4 kv=1x9x4 mask fill=ramp seed=13",                // pitch of a packed mask
     "q=1x1x3x4 kv=1x33x4 causal window=1,inf fill=ramp",        // window of two keys
     "q=1x1x2x4 kv=1x5x4 softcap=2 mask fill=peaky seed=7",      // cap after mask
     "q=1x3x1x4 kv=1x3x4 alibi fill=ramp",                       // distances, odd head count
@@ -31,10 +31,20 @@ constexpr std::string_view kAttention[] = {
     "q=1x2x2x4 kv=1x2x4 causal bias fill=ramp",                          // rows packed over heads
 };
 
+constexpr std::string_view kNeighbours[] = {
+    "q=2x4x2x8 kv=2x3x8 fill=ramp",                           // entries and heads
+    "q=2x1x1x4 kv=1x1x4 fill=ramp",                           // the smallest batch
+    "q=1x2x1x4 kv=2x1x4 fill=ramp",                           // the fewest heads
+    "q=1x12x3x8 kv=3x17x8 causal fill=ramp",                  // groups of four
+    "q=2x2x5x8 kv=2x33x8 q_len=2,5 kv_len=33,1 fill=normal",  // padding next door
+    "q=3x2x1x8 kv=1x65x8 splits=2 spare=1 kv_len=65,0,17 fill=normal",
+    "q=2x2x3x5 kv=2x3x3 in=f16 out=f16 layout=bthd fill=normal",  // interleaved heads
+};
+
 constexpr std::string_view kDecode[] = {
     "q=1x1x1x4 kv=1x1x4 splits=2 fill=ramp",                       // one split is empty
     "q=1x1x1x8 kv=1x65x8 splits=2 fill=ramp",                      // tiles per split rounded down
-    "q=1x1x1x8 kv=1x17x8 splits=2 sinks fill=zero_query seed=1",          // sink once per split
+    "q=1x1x1x8 kv=1x17x8 splits=2 sinks fill=zero_query seed=1",   // sink once per split
     "q=2x1x1x4 kv=1x3x4 kv_len=0,3 splits=2 fill=ramp",            // all splits empty
     "q=1x1x1x4 kv=1x2x4 spare=3 fill=ramp",                        // stale slots
     "q=1x1x1x4 kv=1x0x4 splits=2 spare=1 fill=normal",             // no key at all
@@ -98,6 +108,7 @@ constexpr std::string_view kSigns[] = {
 
 std::span<const std::string_view> hard_cases(std::string_view property) {
   if (property == "decode_agreement") return kDecode;
+  if (property == "batch_independence") return kNeighbours;
   if (property == "cached_equals_recomputed") return kSequence;
   if (property == "append_writes_its_slots") return kAppend;
   if (property == "projection_agreement") return kProjection;
