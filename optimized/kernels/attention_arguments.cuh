@@ -66,6 +66,7 @@ inline uint32_t format_of(DLDataType type) {
 /// The View of a tensor whose axes are numbered as given; -1: the tensor has no such axis.
 inline View view_of(const DLTensor& tensor, int batch_axis, int head_axis, int row_axis) {
   View view;
+  view.format = format_of(tensor.dtype);  // also of a cache without slots, which may have no data
   if (tensor.data == nullptr) {
     return view;
   }
@@ -86,7 +87,6 @@ inline View view_of(const DLTensor& tensor, int batch_axis, int head_axis, int r
   view.batch = stride(batch_axis);
   view.head = stride(head_axis);
   view.row = stride(row_axis);
-  view.format = format_of(tensor.dtype);
   const uintptr_t four_elements = 4U * (tensor.dtype.bits / 8U);
   view.vectors = reinterpret_cast<uintptr_t>(view.data) % four_elements == 0 &&
                  view.batch % 4 == 0 && view.head % 4 == 0 && view.row % 4 == 0;
