@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "reference/text.hpp"
+#include "reports/finding_json.hpp"
 #include "reports/formats.hpp"
 #include "reports/safetensors.hpp"
 #include "reports/verdict_json.hpp"
@@ -53,12 +54,9 @@ std::filesystem::path write_finding(const std::filesystem::path& folder, const F
   return path;
 }
 
-StoredFinding read_finding(const std::filesystem::path& folder) {
-  const auto path = folder / "verdict.json";
-  const MappedFile file(path);
-  const auto json = parse_strictly(
-      {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, path.string());
-  const Fields fields(json, path.string());
+StoredFinding finding_of_json(std::string_view text, const std::string& file_name) {
+  const auto json = parse_strictly(text, file_name);
+  const Fields fields(json, file_name);
   if (const auto schema = fields.count("schema"); schema != kSchema) {
     fields.refuse("schema", fmt::format("is {}; this program reads schema {}", schema, kSchema));
   }
@@ -72,6 +70,14 @@ StoredFinding read_finding(const std::filesystem::path& folder) {
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}", fields.place("case"), error.what()));
   }
+  return finding;
+}
+
+StoredFinding read_finding(const std::filesystem::path& folder) {
+  const auto path = folder / "verdict.json";
+  const MappedFile file(path);
+  StoredFinding finding = finding_of_json(
+      {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, path.string());
   const auto tensors = folder / "tensors.safetensors";
   TensorsFile stored = read_tensors_file(tensors, "");
   if (!(stored.problem == finding.test_case.problem)) {

@@ -115,14 +115,16 @@ std::string junit_of(const Run& run) {
   std::string cases;
   for (const PropertyTally& tally : run.tallies) cases += testcase_of(run, tally);
   const Conclusion conclusion = conclusion_of(run);
-  const bool could_not_tell = conclusion.exit_code == 2;
+  std::string enough;
+  if (conclusion.exit_code == 2) {
+    enough = fmt::format("      <failure type=\"could_not_tell\" message=\"{}\"/>\n",
+                         escaped(conclusion.reason));
+  } else if (conclusion.exit_code == 1) {
+    enough = "      <skipped message=\"the subject is wrong\"/>\n";
+  }
   cases += fmt::format(
-      "    <testcase classname=\"attest\" name=\"enough_was_proven\">\n{}    "
-      "</testcase>\n",
-      could_not_tell ? fmt::format("      <failure type=\"could_not_tell\" "
-                                   "message=\"{}\"/>\n",
-                                   escaped(conclusion.reason))
-                     : std::string());
+      "    <testcase classname=\"attest\" name=\"enough_was_proven\">\n{}    </testcase>\n",
+      enough);
   const std::string counts =
       fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"",
                   run.tallies.size() + 1, occurrences(cases, "<failure "),

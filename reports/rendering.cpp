@@ -60,6 +60,21 @@ std::string place_of(const std::array<Index, 4>& where) {
                      where[3]);
 }
 
+std::string one_line(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '\n' || c == '\r' || c == '\t') {
+      out += ' ';
+    } else if (code < 0x20U || code == 0x7FU) {
+      out += fmt::format("\\x{:02x}", code);
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
 PowerSplit split_power(const Run& run) {
   PowerSplit split;
   for (const auto& [name, tally] : run.power) {

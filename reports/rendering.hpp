@@ -26,7 +26,7 @@ std::string_view word_of(Standing standing);
 
 /// Three significant digits, "0" and "inf" as they are: 0.731, 4.1e-05.
 std::string short_number(double number);
-/// "b1 h0 row 3 column 7"
+/// "batch 1, head 0, row 3, column 7"
 std::string place_of(const std::array<Index, 4>& where);
 
 /// Wrong answers in alphabetical order. `told`: at least one case would have refused it.
@@ -34,6 +34,9 @@ struct PowerSplit {
   std::vector<std::string> told, blind;
 };
 PowerSplit split_power(const Run& run);
+
+/// Control characters, which a terminal would obey, as \x1b; a line break as a space.
+std::string one_line(std::string_view text);
 
 /// Single-quoted for a POSIX shell when it needs to be.
 std::string shell_quoted(std::string_view word);

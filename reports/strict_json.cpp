@@ -20,6 +20,9 @@ constexpr int kDepthMax = 16;
 }  // namespace
 
 Json parse_strictly(std::string_view text, std::string_view file_name) {
+  if (const auto nul = text.find('\0'); nul != text.npos) {  // the parser would stop there
+    throw Error(fmt::format("{}: not valid JSON: a NUL at byte {}", file_name, nul));
+  }
   std::vector<std::set<std::string>> names;  // one set per object that is open
   const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
     switch (event) {
@@ -35,8 +38,8 @@ Json parse_strictly(std::string_view text, std::string_view file_name) {
         break;
       case Json::parse_event_t::key:
         if (!names.back().insert(parsed.get<std::string>()).second) {
-          throw Error(fmt::format("{}: the name {} stands twice in one object", file_name,
-                                  text_of(parsed)));
+          throw Error(
+              fmt::format("{}: the name {} stands twice in one object", file_name, parsed.dump()));
         }
         break;
       case Json::parse_event_t::array_end:

@@ -15,13 +15,9 @@ namespace {
 /// For a table cell or running text: what Markdown or HTML would interpret is escaped.
 std::string plain(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    if (c == '\n' || c == '\r') {
-      out += ' ';
-    } else {
-      if (std::string_view("\\`*_|<>[]#").find(c) != std::string_view::npos) out += '\\';
-      out += c;
-    }
+  for (const char c : one_line(text)) {
+    if (std::string_view("\\`*_|<>[]#").find(c) != std::string_view::npos) out += '\\';
+    out += c;
   }
   return out;
 }

@@ -1,10 +1,12 @@
-// The table at the end of a run on a terminal: a line per property, then what was found, then what
-// the run could tell. Columns adapt to the width; nothing but the last column is ever cut.
+// The table at the end of a run: a line per property and where its largest margin was met, then
+// what was found, then what the run could tell. It fits 80 columns; longer lines are wrapped, never
+// cut.
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -37,18 +39,12 @@ std::string_view colour_of(Standing standing) {
   return "0";
 }
 
-std::string cut(std::string_view text, std::size_t columns) {
-  if (text.size() <= columns) return std::string(text);
-  return columns < 4 ? std::string() : std::string(text.substr(0, columns - 3)) + "...";
-}
-
-/// Words of `text` over as many lines as it takes, each after the first indented.
+/// `words` over as many lines as it takes, each after the first indented below the first word.
 std::string wrapped(const std::string& lead, const std::vector<std::string>& words, int columns) {
   std::string out = lead;
   std::size_t used = lead.size();
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string word = words[i] + (i + 1 < words.size() ? "," : "");
-    if (i > 0 && used + 1 + word.size() > static_cast<std::size_t>(columns)) {
+  for (const std::string& word : words) {
+    if (used > lead.size() && used + 1 + word.size() > static_cast<std::size_t>(columns)) {
       out += "\n" + std::string(lead.size(), ' ');
       used = lead.size();
     }
@@ -58,20 +54,55 @@ std::string wrapped(const std::string& lead, const std::vector<std::string>& wor
   return out + "\n";
 }
 
-std::string row_of(const PropertyTally& tally, std::size_t name_columns, const TableStyle& style) {
-  const Standing standing = standing_of(tally);
-  const std::string numbers =
-      fmt::format("{:>8} {:>8} {:>8} {:>8}  {:>8}", tally.cases, tally.held, tally.declined,
-                  tally.vacuous, tally.held > 0 ? short_number(tally.margin_max) : "");
-  std::string row = fmt::format(
-      "{:<{}} {} {}", tally.property, name_columns,
-      painted(fmt::format("{:<8}", word_of(standing)), colour_of(standing), style), numbers);
-  const std::size_t used = name_columns + 10 + numbers.size() + 2;
-  const auto columns = static_cast<std::size_t>(style.columns);
-  if (tally.held > 0 && !(tally.margin_case == Case{}) && used < columns) {
-    row += "  " + cut(print(tally.margin_case), columns - used);
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t stop = std::min(text.find(' ', start), text.size());
+    if (stop > start) words.emplace_back(text.substr(start, stop - start));
+    start = stop + 1;
   }
-  return row.substr(0, row.find_last_not_of(' ') + 1) + "\n";
+  return words;
+}
+
+std::vector<std::string> listed(std::vector<std::string> names) {
+  for (std::size_t i = 0; i + 1 < names.size(); ++i) names[i] += ",";
+  return names;
+}
+
+struct Row {
+  std::string property;
+  std::string_view standing;
+  std::array<std::string, 5> numbers;  // cases, held, declined, vacuous, largest margin
+};
+using Widths = std::array<std::size_t, 5>;
+
+Row row_of(const PropertyTally& tally) {
+  return {tally.property,
+          word_of(standing_of(tally)),
+          {fmt::to_string(tally.cases), fmt::to_string(tally.held), fmt::to_string(tally.declined),
+           fmt::to_string(tally.vacuous), tally.held > 0 ? short_number(tally.margin_max) : ""}};
+}
+
+std::string line_of(const Row& row, std::size_t name_width, const Widths& widths,
+                    std::string_view colour, const TableStyle& style) {
+  std::string line = fmt::format("{:<{}}  ", row.property, name_width);
+  line += painted(fmt::format("{:<8}", row.standing), colour, style);
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    line += fmt::format("  {:>{}}", row.numbers[i], widths[i]);
+  }
+  return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+}
+
+// Where the largest margin was met is a line of its own: a case line fits into no column.
+std::string place_line(const PropertyTally& tally, const TableStyle& style) {
+  if (tally.held == 0 || !(tally.margin_max > 0)) return {};
+  const auto& where = tally.margin_where;
+  std::vector<std::string> words = words_of(print(tally.margin_case));
+  words.insert(words.begin(),
+               fmt::format("[{}, {}, {}, {}] of", where[0], where[1], where[2], where[3]));
+  return painted(
+      wrapped(fmt::format("    {} at", short_number(tally.margin_max)), words, style.columns), "2",
+      style);
 }
 
 std::string findings(const Run& run, const TableStyle& style) {
@@ -79,7 +110,7 @@ std::string findings(const Run& run, const TableStyle& style) {
   for (const Finding& finding : run.findings) {
     const Verdict& verdict = finding.verdict;
     out += fmt::format("\n{} {}: {}\n", painted(word_of(verdict.outcome), "31;1", style),
-                       finding.property, verdict.why);
+                       finding.property, one_line(verdict.why));
     out += fmt::format("  error {}, bound {}, margin {} at {}\n", short_number(verdict.error),
                        short_number(verdict.bound), short_number(verdict.margin),
                        place_of(verdict.where));
@@ -92,9 +123,9 @@ std::string findings(const Run& run, const TableStyle& style) {
 std::string power(const Run& run, const TableStyle& style) {
   const PowerSplit split = split_power(run);
   std::string out;
-  if (!split.told.empty()) out += "\n" + wrapped("could tell:", split.told, style.columns);
+  if (!split.told.empty()) out += "\n" + wrapped("could tell:", listed(split.told), style.columns);
   if (!split.blind.empty()) {
-    out += painted(wrapped("blind to:  ", split.blind, style.columns), "33", style);
+    out += painted(wrapped("blind to:  ", listed(split.blind), style.columns), "33", style);
   }
   return out;
 }
@@ -112,15 +143,23 @@ TableStyle style_of(std::FILE* out) {
 }
 
 std::string table_of(const Run& run, const TableStyle& style) {
-  std::size_t name_columns = 8;
-  for (const PropertyTally& tally : run.tallies) {
-    name_columns = std::max(name_columns, tally.property.size());
+  const Row head{"property", "standing", {"cases", "held", "declined", "vacuous", "margin"}};
+  std::vector<Row> rows{head};
+  for (const PropertyTally& tally : run.tallies) rows.push_back(row_of(tally));
+  std::size_t name_width = 0;
+  Widths widths{};
+  for (const Row& row : rows) {
+    name_width = std::max(name_width, row.property.size());
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      widths[i] = std::max(widths[i], row.numbers[i].size());
+    }
   }
-  std::string out =
-      fmt::format("{:<{}} {:<8} {:>8} {:>8} {:>8} {:>8}  {:>8}{}\n", "property", name_columns,
-                  "standing", "cases", "held", "declined", "vacuous", "margin",
-                  style.columns >= 80 ? "  where the largest margin is" : "");
-  for (const PropertyTally& tally : run.tallies) out += row_of(tally, name_columns, style);
+  std::string out = line_of(head, name_width, widths, "0", {.columns = style.columns});
+  for (std::size_t i = 0; i < run.tallies.size(); ++i) {
+    const PropertyTally& tally = run.tallies[i];
+    out += line_of(rows[i + 1], name_width, widths, colour_of(standing_of(tally)), style);
+    out += place_line(tally, style);
+  }
   return out + findings(run, style) + power(run, style);
 }
 

@@ -1,0 +1,127 @@
+// The exit policy, case by case: what may be called proven, wrong, or undecided.
+#include <gtest/gtest.h>
+
+#include "reports/formats.hpp"
+#include "reports/rendering.hpp"
+#include "reports/sample_run.hpp"
+
+namespace attest {
+namespace {
+
+PropertyTally tally(const char* property, std::uint64_t cases, std::uint64_t vacuous,
+                    std::uint64_t declined) {
+  PropertyTally tally;
+  tally.property = property;
+  tally.cases = cases;
+  tally.vacuous = vacuous;
+  tally.declined = declined;
+  tally.held = cases - vacuous - declined;
+  tally.compared = 10 * tally.held;
+  return tally;
+}
+
+Run good_run() {
+  attest::Run run;
+  run.tallies = {tally("a", 10, 0, 0), tally("b", 10, 0, 0)};
+  run.power["zeros"] = {.refused = 1, .cases = 10};
+  return run;
+}
+
+TEST(ExitCode, ProvenIsZero) {
+  EXPECT_EQ(exit_code_of(good_run()), 0);
+  EXPECT_NE(conclusion_of(good_run()).reason.find("20 cases, 200 numbers"), std::string::npos);
+}
+
+TEST(ExitCode, ViolatedOrFaultedIsOneHoweverTheRunEnded) {
+  attest::Run run = good_run();
+  Finding finding;
+  finding.property = "b";
+  run.findings.push_back(finding);
+  run.interrupted = true;
+  run.error = "the disk is full";
+  EXPECT_EQ(exit_code_of(run), 1);
+  EXPECT_NE(conclusion_of(run).reason.find(": b"), std::string::npos);
+  attest::Run counted = good_run();  // counted, though the finding was not kept
+  counted.tallies[0].violated = 1;
+  EXPECT_EQ(exit_code_of(counted), 1);
+  counted.tallies[0].violated = 0;
+  counted.tallies[0].faulted = 1;
+  EXPECT_EQ(exit_code_of(counted), 1);
+}
+
+TEST(ExitCode, NothingComparedIsTwo) {
+  EXPECT_EQ(exit_code_of(attest::Run{}), 2);
+  attest::Run run = good_run();
+  for (PropertyTally& each : run.tallies) each = tally("a", 3, 0, 3);
+  EXPECT_EQ(exit_code_of(run), 2);
+  EXPECT_NE(conclusion_of(run).reason.find("declined every case"), std::string::npos);
+}
+
+TEST(ExitCode, APropertyThatNeverComparedIsTwo) {
+  attest::Run run = good_run();
+  run.tallies[1] = tally("b", 5, 4, 1);
+  EXPECT_EQ(exit_code_of(run), 2);
+  EXPECT_NE(conclusion_of(run).reason.find("for b"), std::string::npos);
+  run.tallies[1] = tally("b", 0, 0, 0);  // the budget ended before it was drawn
+  EXPECT_EQ(exit_code_of(run), 2);
+}
+
+TEST(ExitCode, HoldingWithoutComparingIsNotHolding) {
+  attest::Run run = good_run();
+  run.tallies[1].compared = 0;
+  EXPECT_EQ(exit_code_of(run), 2);
+}
+
+TEST(ExitCode, AnOperationThatIsNotOfferedIsZeroButSaid) {
+  attest::Run run = good_run();
+  run.tallies[1] = tally("b", 5, 0, 5);
+  EXPECT_EQ(exit_code_of(run), 0);
+  EXPECT_NE(conclusion_of(run).reason.find("not offered by the subject: b"), std::string::npos);
+}
+
+TEST(ExitCode, InterruptedOrStoppedIsTwo) {
+  attest::Run run = good_run();
+  run.interrupted = true;
+  EXPECT_EQ(exit_code_of(run), 2);
+  run = good_run();
+  run.error = "no memory (while checking 'a')";
+  EXPECT_EQ(exit_code_of(run), 2);
+  EXPECT_NE(conclusion_of(run).reason.find("no memory"), std::string::npos);
+}
+
+TEST(ExitCode, BlindnessIsTwo) {
+  attest::Run run = good_run();
+  run.power["drops_one_key"] = {.refused = 0, .cases = 10};
+  EXPECT_EQ(exit_code_of(run), 2);
+  EXPECT_NE(conclusion_of(run).reason.find("drops_one_key"), std::string::npos);
+  run.power["drops_one_key"] = {.refused = 0, .cases = 0};  // never tried: nothing to tell apart
+  EXPECT_EQ(exit_code_of(run), 0);
+}
+
+TEST(Rendering, QuotesForAShellWhatNeedsIt) {
+  EXPECT_EQ(shell_quoted("plugins/a-b_c.so"), "plugins/a-b_c.so");
+  EXPECT_EQ(shell_quoted(""), "''");
+  EXPECT_EQ(shell_quoted("a b"), "'a b'");
+  EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_quoted("$(true)"), "'$(true)'");
+}
+
+TEST(Rendering, ReplayLineNamesCheckAndSubject) {
+  const attest::Run run = sample_run();
+  EXPECT_EQ(replay_line(run, run.findings[0]),
+            "./attest replay 'causality q=1x1x1x1 kv=1x2x1 causal align=top_left seed=77' "
+            "--subject 'plugins/it'\\''s mine.so'");
+  EXPECT_EQ(replay_line("", "causality", parse_case("q=1x1x1x1 kv=1x2x1")),
+            "./attest replay 'causality q=1x1x1x1 kv=1x2x1'");
+}
+
+TEST(Rendering, StandingSaysWhatATallyProves) {
+  const attest::Run run = sample_run();
+  EXPECT_EQ(standing_of(run.tallies[0]), Standing::held);
+  EXPECT_EQ(standing_of(run.tallies[1]), Standing::failed);
+  EXPECT_EQ(standing_of(run.tallies[2]), Standing::declined);
+  EXPECT_EQ(standing_of(run.tallies[3]), Standing::unproven);
+}
+
+}  // namespace
+}  // namespace attest

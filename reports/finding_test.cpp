@@ -1,0 +1,129 @@
+// Findings and truths as files: what comes back is what went in, bit for bit.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "reports/formats.hpp"
+#include "reports/safetensors.hpp"
+#include "reports/sample_run.hpp"
+
+namespace attest {
+namespace {
+
+class FindingFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = std::filesystem::path(testing::TempDir()) / (std::string("attest_") + info->name());
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::filesystem::path folder_;
+};
+
+Case rich_case() {
+  return parse_case(
+      "q=2x4x3x2 kv=2x5x3 in=f16 out=bf16 bias alibi sinks mask layout=bthd kv_len=5,2 "
+      "spare=2 seed=3");
+}
+
+Values rich_values() {
+  Values values;
+  values.q = Tensor(Format::f16, {2, 4, 3, 2});
+  values.k = Tensor(Format::f16, {2, 2, 5, 2});
+  values.v = Tensor(Format::f16, {2, 2, 5, 3});
+  values.bias = Tensor(Format::f32, {2, 4, 3, 5});
+  values.slopes = Tensor(Format::f32, {1, 1, 1, 4});
+  values.sinks = Tensor(Format::f32, {1, 1, 1, 4});
+  values.mask = VisibilityMask{2, 3, 5, std::vector<std::uint8_t>(30, 1)};
+  values.mask->visible[7] = 0;
+  values.bias->set(4, -INFINITY);
+  for (Tensor* tensor : {&values.q, &values.k, &values.v, &*values.slopes, &*values.sinks}) {
+    for (Index flat = 0; flat < tensor->count(); ++flat) tensor->set(flat, 0.125 * flat);
+  }
+  values.q.set_bits(0, 0x7e55);  // a NaN with a payload
+  values.q.set_bits(1, 0x8000);  // -0
+  return values;
+}
+
+TEST_F(FindingFiles, ComeBackBitForBit) {
+  Finding finding = sample_run().findings[0];
+  finding.shrunk = rich_case();
+  const auto path =
+      write_finding(folder_, finding, rich_values(), "a subject", "./attest replay x");
+  EXPECT_EQ(path.parent_path(), folder_);
+  const StoredFinding back = read_finding(path);
+  EXPECT_EQ(back.property, "causality");
+  EXPECT_EQ(back.subject, "a subject");
+  EXPECT_EQ(back.replay, "./attest replay x");
+  EXPECT_EQ(back.test_case, finding.shrunk);
+  EXPECT_EQ(back.values, rich_values());
+  EXPECT_EQ(back.verdict.outcome, Outcome::violated);
+  EXPECT_EQ(back.verdict.margin, INFINITY);
+  EXPECT_EQ(back.verdict.where, finding.verdict.where);
+  std::ifstream line(path / "case.txt");
+  std::string text;
+  std::getline(line, text);
+  EXPECT_EQ(parse_case(text), finding.shrunk);
+}
+
+TEST_F(FindingFiles, AreNamedByPropertyAndCaseAlone) {
+  Finding finding = sample_run().findings[0];
+  finding.shrunk = rich_case();
+  const auto first = write_finding(folder_, finding, rich_values(), "", "");
+  EXPECT_EQ(write_finding(folder_, finding, rich_values(), "other", ""), first);
+  EXPECT_EQ(read_finding(first).subject, "other");
+  finding.shrunk.seed = 4;
+  EXPECT_NE(write_finding(folder_, finding, rich_values(), "", ""), first);
+  std::size_t folders = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder_)) ++folders;
+  EXPECT_EQ(folders, 2U);  // and nothing half written
+}
+
+TEST_F(FindingFiles, ThatAreDamagedAreRefused) {
+  Finding finding = sample_run().findings[0];
+  finding.shrunk = rich_case();
+  const auto path = write_finding(folder_, finding, rich_values(), "", "");
+  EXPECT_THROW(read_finding(folder_), Error);
+  const auto tensors = path / "tensors.safetensors";
+  std::filesystem::resize_file(tensors, std::filesystem::file_size(tensors) - 1);
+  EXPECT_THROW(read_finding(path), Error);
+  Values other;
+  other.q = other.k = other.v = Tensor(Format::f32, {1, 1, 1, 1});
+  write_tensors_file(tensors, parse_problem("q=1x1x1x1 kv=1x1x1"), other);
+  try {
+    read_finding(path);
+    ADD_FAILURE() << "tensors of another problem were taken";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("holds tensors of \"q=1x1x1x1 kv=1x1x1\""),
+              std::string::npos)
+        << error.what();
+  }
+  EXPECT_THROW(write_finding("/proc/attest", finding, rich_values(), "", ""), Error);
+}
+
+TEST_F(FindingFiles, TruthIsWrittenWithItsDigits) {
+  const Problem problem = parse_problem("q=1x1x2x2 kv=1x3x1");
+  const Truth truth{.extent = {1, 1, 2, 1},
+                    .o = {0.1, 0.2},
+                    .lse = {-INFINITY, 1},
+                    .o_tail = {1e-20, 0},
+                    .lse_tail = {0, 0}};
+  write_truth_file(folder_ / "t.safetensors", problem, truth, 50);
+  const MappedFile file(folder_ / "t.safetensors");
+  const Safetensors content = parse_safetensors(file.bytes(), "t");
+  EXPECT_EQ(content.metadata.at("digits"), "50");
+  EXPECT_EQ(parse_problem(content.metadata.at("problem")), problem);
+  EXPECT_EQ(content.find("o")->shape, (std::vector<Index>{1, 1, 2, 1}));
+  EXPECT_EQ(content.find("lse")->shape, (std::vector<Index>{1, 1, 2}));
+  EXPECT_EQ(content.find("o")->dtype, Dtype::F64);
+  const auto* lse = reinterpret_cast<const double*>(content.find("lse")->bytes.data());
+  EXPECT_EQ(lse[0], -INFINITY);
+}
+
+}  // namespace
+}  // namespace attest

@@ -1,0 +1,81 @@
+// A small Run with one of everything, for the tests of this folder: texts that would break a
+// careless renderer, numbers that JSON cannot spell, every standing a property can have.
+#pragma once
+#include <limits>
+
+#include "fuzz/run.hpp"
+#include "reference/text.hpp"
+
+namespace attest {
+
+inline PropertyTally sample_tally(const char* property, const char* statement, std::uint64_t cases,
+                                  std::uint64_t vacuous, std::uint64_t declined,
+                                  std::uint64_t failed) {
+  PropertyTally tally;
+  tally.property = property;
+  tally.statement = statement;
+  tally.cases = cases;
+  tally.vacuous = vacuous;
+  tally.declined = declined;
+  tally.violated = failed / 2;
+  tally.faulted = failed - tally.violated;
+  tally.held = cases - vacuous - declined - failed;
+  tally.compared = 100 * tally.held;
+  return tally;
+}
+
+inline std::vector<Finding> sample_findings() {
+  Finding violated;
+  violated.property = "causality";
+  violated.found = parse_case("q=2x4x33x64 kv=2x65x64 causal seed=77");
+  violated.shrunk = parse_case("q=1x1x1x1 kv=1x2x1 causal align=top_left seed=77");
+  violated.shrink_steps = 17;
+  violated.verdict.outcome = Outcome::violated;
+  violated.verdict.error = 0.25;
+  violated.verdict.margin = std::numeric_limits<double>::infinity();
+  violated.verdict.where = {0, 1, 2, 3};
+  violated.verdict.compared = 64;
+  violated.verdict.why = "row 2 moved: <0.5> became \"0.75\" & more";
+  violated.verdict.power = {{"leaks_one_key", true}};
+  Finding faulted;
+  faulted.property = "causality";
+  faulted.found = faulted.shrunk = parse_case("q=1x2x5x64 kv=1x7x32 in=f16 causal");
+  faulted.verdict.outcome = Outcome::faulted;
+  faulted.verdict.error = std::numeric_limits<double>::quiet_NaN();
+  faulted.verdict.why =
+      "memcheck: kernel `flash|x`, thread 3: \x01 read at 0x7f\xff\n1 byte behind";
+  return {violated, faulted};
+}
+
+inline Run sample_run() {
+  Run run;
+  run.version = "0.1.0 (abc1234)";
+  run.subject = "plugins/it's mine.so";
+  run.numerics = "emulated: nominal";
+  run.device = "emulated";
+  run.seed = 18446744073709551615U;
+  run.seconds = 12.5;
+  run.next_index = 42;
+  run.precision.p_format = Format::bf16;
+  run.precision.exp_error = 0x1p-22;
+  run.precision.key_block = 64;
+  run.tallies = {
+      sample_tally("oracle_agreement", "O and LSE lie within the bound around the truth.", 1200, 3,
+                   7, 0),
+      sample_tally("causality", "A row does not depend on keys it cannot see.", 10, 0, 0, 2),
+      sample_tally("cached_equals_recomputed", "Any split of a sequence gives the same.", 5, 0, 5,
+                   0),
+      sample_tally("variance_scaling", "Scores of unit inputs have unit variance.", 4, 4, 0, 0)};
+  run.tallies[0].margin_max = 0.7312345;
+  run.tallies[0].margin_case =
+      parse_case("q=1x2x5x64 kv=1x7x32 in=f16 out=f16 causal fill=sink seed=9");
+  run.tallies[0].margin_where = {0, 1, 4, 31};
+  run.power["drops_one_key"] = {.refused = 900, .cases = 1000};
+  run.power["lse_in_base_two"] = {.refused = 0, .cases = 12};
+  run.power["never_tried"] = {.refused = 0, .cases = 0};
+  run.features = {{"causal", 300}, {"gqa", 250}};
+  run.findings = sample_findings();
+  return run;
+}
+
+}  // namespace attest
