@@ -107,6 +107,7 @@ Run run_session(const CampaignCommand& options, const CampaignOptions& campaign,
 
   Run naming;  // what a finding's replay line needs to know of the run
   naming.subject = options.subject.subject;
+  naming.device = options.subject.device;
   Progress progress(stdout);
   CampaignEvents events;
   events.about_to_run = [&](const std::string& property, const Case& test_case) {
