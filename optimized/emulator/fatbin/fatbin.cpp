@@ -104,9 +104,9 @@ std::uint64_t container_bytes(std::span<const std::byte> bytes) {
   if (load<std::uint32_t>(bytes, 0) != kContainerMagic) damaged("its magic number is missing");
   const auto version = load<std::uint16_t>(bytes, 4), header_bytes = load<std::uint16_t>(bytes, 6);
   if (version != 1 || header_bytes < kContainerHeaderBytes) {
-    throw FatbinError(FatbinError::Kind::unsupported,
-                      "the fat binary has container version " + std::to_string(version) +
-                          "; only version 1 can be read");
+    throw FatbinError(FatbinError::Kind::unsupported, "the fat binary has container version " +
+                                                          std::to_string(version) +
+                                                          "; only version 1 can be read");
   }
   const auto payload = load<std::uint64_t>(bytes, 8);
   if (payload > ~std::uint64_t{0} - header_bytes) damaged("its size is impossible");

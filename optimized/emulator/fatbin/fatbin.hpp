@@ -36,9 +36,9 @@ struct Image {
   Compression compression = Compression::none;
   bool architecture_specific = false;  // compute_90a: runs on no later device
   std::uint32_t architecture = 0;      // 80 for compute_80
-  std::string_view source_name;        // with nvcc -lineinfo or -G, else empty
+  std::string_view source_name = {};   // with nvcc -lineinfo or -G, else empty
   std::uint64_t raw_bytes = 0;         // of the text; 0 when it is not compressed
-  std::span<const std::byte> payload;
+  std::span<const std::byte> payload = {};
 };
 
 /// Bytes that `container` occupies, from its header alone. Throws FatbinError when `bytes` cannot
