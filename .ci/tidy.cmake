@@ -25,7 +25,7 @@ set(third_party
     "<Random123/" "^properties/"
     "<nlohmann/" "^reports/"
     "<CLI/" "^main[.]cpp$"
-    "<g(test|mock)/" "_test[.]cpp$"
+    "<g(test|mock)/" "(_test[.]cpp|[.]hpp)$"  # a header may, if only tests include it: see below
     "<benchmark/" "_benchmark[.]cpp$")
 
 set(lines_max 400)           # for anything but tables, kernels and data
@@ -33,7 +33,7 @@ set(function_lines_max 70)
 set(names_forbidden "utils?|helpers?|common|misc|golden|gold|expected|actual|tolerance|epsilon|fast|new")
 set(words_forbidden "expected|actual|golden|tolerance|epsilon|utils|helpers|misc|rtol|atol|fast|optimized")
 # The standard library's and our own folder's name are no names of ours.
-set(words_allowed "numeric_limits<[a-z_ ]+>::epsilon|int_fast[0-9]+_t|attest_optimized|${CMAKE_CURRENT_LIST_FILE}")
+set(words_allowed "numeric_limits<[a-z_ ]+>::epsilon|int_fast[0-9]+_t")
 
 # --- machinery ------------------------------------------------------------------------------------
 
@@ -61,13 +61,18 @@ endif()
 function(check_includes path)
   file(STRINGS "${ROOT}/${path}" includes REGEX "^[ \t]*#[ \t]*include")
   string(REGEX MATCH "^[a-z]+" from "${path}")
-  set(found ${breaches})
   foreach(line IN LISTS includes)
     if(line MATCHES "\"([^\"/]+)/" AND from IN_LIST folders)
       set(to "${CMAKE_MATCH_1}")
       if(NOT to IN_LIST may_include_${from})
         breach(include-rule "${path}" "${from}/ may not include ${to}/ (${line})")
       endif()
+    endif()
+    if(line MATCHES "<g(test|mock)/" AND path MATCHES "[.]hpp$")
+      set_property(GLOBAL APPEND PROPERTY test_headers "${path}")
+    endif()
+    if(NOT path MATCHES "_test[.]cpp$" AND line MATCHES "\"([^\"]+)\"")
+      set_property(GLOBAL APPEND PROPERTY included_by_code "${CMAKE_MATCH_1} in ${path}")
     endif()
     set(rules "${third_party}")
     while(rules)
@@ -100,7 +105,8 @@ function(check_words path)
   if(text MATCHES "DISABLED_|GTEST_SKIP")
     breach(skipped-test "${path}" "${CMAKE_MATCH_0}: a test that does not run proves nothing")
   endif()
-  # Names only: comments and texts may use the words of the trade.
+  # Names only (raw strings first: they may hold anything): comments and texts may use the words of the trade.
+  string(REGEX REPLACE "R\"[(]([^)]|[)][^\"])*[)]\"" "" text "${text}")
   string(REGEX REPLACE "\"([^\"\\\n]|\\\\[^\n])*\"" "\"\"" text "${text}")
   string(REGEX REPLACE "//[^\n]*" "" text "${text}")
   string(REGEX REPLACE "${words_allowed}" "" text "${text}")
@@ -124,6 +130,10 @@ endfunction()
 function(check_is_built path)
   get_filename_component(stem "${path}" NAME_WE)
   get_filename_component(folder "${path}" DIRECTORY)
+  string(FIND "${all_cmake_lists}" "/${path}" by_full_path)
+  if(NOT by_full_path EQUAL -1)
+    return()
+  endif()
   while(TRUE)
     if(EXISTS "${ROOT}/${folder}/CMakeLists.txt")
       file(READ "${ROOT}/${folder}/CMakeLists.txt" text)
@@ -170,6 +180,14 @@ endfunction()
 
 # --- run ------------------------------------------------------------------------------------------
 
+set(all_cmake_lists "")
+foreach(path IN LISTS files)
+  if(path MATCHES "CMakeLists[.]txt$" AND EXISTS "${ROOT}/${path}")
+    file(READ "${ROOT}/${path}" text)
+    string(APPEND all_cmake_lists "${text}")
+  endif()
+endforeach()
+
 set(sources "")
 foreach(path IN LISTS files)
   if(NOT EXISTS "${ROOT}/${path}" OR path MATCHES "(^|/)(corpus|approved)/")
@@ -196,6 +214,16 @@ foreach(path IN LISTS files)
   endif()
   if(path MATCHES "[.](cpp|hpp|c|h|cu|cuh|def|cmake|sh|awk|md|txt|json|patch)$" AND NOT own_rules)
     check_paths("${path}")
+  endif()
+endforeach()
+
+get_property(test_headers GLOBAL PROPERTY test_headers)
+get_property(included_by_code GLOBAL PROPERTY included_by_code)
+foreach(use IN LISTS included_by_code)
+  string(REGEX MATCH "^[^ ]+" header "${use}")
+  string(REGEX MATCH "[^ ]+$" path "${use}")
+  if(header IN_LIST test_headers AND NOT path IN_LIST test_headers)
+    breach(third-party "${path}" "${header} includes GoogleTest, and this is no test")
   endif()
 endforeach()
 

@@ -1,0 +1,107 @@
+# Proves that each rule of tidy.cmake bites: in a small clean tree one breach at a time is planted, and
+# tidy must name exactly that rule. cmake -DSCRATCH=folder -P tidy_test.cmake
+cmake_minimum_required(VERSION 3.25)
+
+set(tidy "${CMAKE_CURRENT_LIST_DIR}/tidy.cmake")
+set(failures 0)
+
+function(make_clean_tree)
+  file(REMOVE_RECURSE "${SCRATCH}")
+  file(WRITE "${SCRATCH}/CMakeLists.txt" "add_executable(attest main.cpp)\n")
+  file(WRITE "${SCRATCH}/main.cpp" "#include <CLI/CLI.hpp>\n\n#include \"reports/text.hpp\"\n")
+  file(WRITE "${SCRATCH}/reference/CMakeLists.txt" "add_library(r a.cpp)\n")
+  file(WRITE "${SCRATCH}/reference/a.cpp"
+       "#include <Eigen/Core>\n// No golden tolerance here.\nconst char* kText = \"epsilon\";\n")
+  file(WRITE "${SCRATCH}/optimized/CMakeLists.txt" "add_library(o b.cpp)\nfoo(/optimized/kernels/k.cu)\n")
+  file(WRITE "${SCRATCH}/optimized/b.cpp" "#include \"reference/a.hpp\"\n")
+  file(WRITE "${SCRATCH}/optimized/kernels/k.cu" "#include <cuda_runtime.h>\n")
+  file(WRITE "${SCRATCH}/fuzz/mutants/m.patch" "Mutant: forgets.\nKilled by: causality\n--- a\n+++ b\n")
+  file(WRITE "${SCRATCH}/reports/CMakeLists.txt" "file(GLOB s *.cpp commands/*.cpp)\n")
+  file(WRITE "${SCRATCH}/reports/text.cpp" "#include \"fuzz/run.hpp\"\n")
+  file(WRITE "${SCRATCH}/reports/commands/gate.cpp" "int f() {\n  return 0;\n}\n")
+  file(WRITE "${SCRATCH}/reports/ran.hpp" "#include <gtest/gtest.h>\n")
+  file(WRITE "${SCRATCH}/reports/ran_test.cpp" "#include \"reports/ran.hpp\"\n")
+  file(WRITE "${SCRATCH}/README.md" "Run ./attest gate in /tmp/anywhere.\n")
+endfunction()
+
+function(run_tidy code output)
+  execute_process(COMMAND ${CMAKE_COMMAND} -DROOT=${SCRATCH} -P ${tidy}
+                  RESULT_VARIABLE result OUTPUT_VARIABLE out ERROR_VARIABLE err)
+  set(${code} ${result} PARENT_SCOPE)
+  set(${output} "${out}${err}" PARENT_SCOPE)
+endfunction()
+
+# planted(RULE PATH TEXT): the tree with that file must be refused, and by that rule.
+function(planted rule path text)
+  make_clean_tree()
+  file(WRITE "${SCRATCH}/${path}" "${text}")
+  run_tidy(code output)
+  string(FIND "${output}" "${path}: ${rule}: " named)
+  string(FIND "${output}" "${path}:1: ${rule}: " named_with_line)
+  if(code EQUAL 0 OR (named EQUAL -1 AND named_with_line EQUAL -1))
+    message(NOTICE "${rule} did not see ${path}:\n${output}")
+    math(EXPR failures "${failures} + 1")
+    set(failures ${failures} PARENT_SCOPE)
+  endif()
+endfunction()
+
+make_clean_tree()
+run_tidy(code output)
+if(NOT code EQUAL 0)
+  message(FATAL_ERROR "the clean tree is refused:\n${output}")
+endif()
+
+# Every folder against every folder to its right, and properties/ against optimized/.
+foreach(pair reference:optimized reference:properties reference:fuzz reference:reports
+        optimized:properties optimized:fuzz optimized:reports properties:optimized properties:fuzz
+        properties:reports fuzz:reports)
+  string(REPLACE ":" ";" pair "${pair}")
+  list(GET pair 0 from)
+  list(GET pair 1 to)
+  planted(include-rule "${from}/x.hpp" "#include \"${to}/y.hpp\"\n")
+endforeach()
+planted(include-rule "properties/kernels/x.hpp" "  # include \"optimized/y.hpp\"\n")
+
+planted(third-party "reports/x.hpp" "#include <Eigen/Dense>\n")
+planted(third-party "fuzz/x.hpp" "#include <boost/multiprecision/cpp_bin_float.hpp>\n")
+planted(third-party "properties/x.hpp" "#include <cuda_runtime.h>\n")
+planted(third-party "reference/x.hpp" "#include <zstd.h>\n")
+planted(third-party "reference/x.hpp" "#include <dlpack/dlpack.h>\n")
+planted(third-party "fuzz/x.hpp" "#include <rapidcheck.h>\n")
+planted(third-party "fuzz/x.hpp" "#include <Random123/philox.h>\n")
+planted(third-party "fuzz/x.hpp" "#include <nlohmann/json.hpp>\n")
+planted(third-party "reports/x.hpp" "#include <CLI/CLI.hpp>\n")
+planted(third-party "reports/x.cpp" "#include <gtest/gtest.h>\n")
+planted(third-party "reports/x.cpp" "#include \"reports/ran.hpp\"\n")
+planted(third-party "reports/x_test.cpp" "#include <benchmark/benchmark.h>\n")
+
+planted(file-name "reports/CamelCase.cpp" "")
+planted(file-name "reports/with space.hpp" "")
+planted(file-name "reports/string_utils.hpp" "")
+planted(file-name "reports/helpers.hpp" "")
+planted(file-name "reports/golden.txt" "")
+
+planted(word "reports/x.hpp" "int expected_rows = 0;\n")
+planted(word "reports/x.hpp" "double tolerance;\n")
+planted(word "optimized/kernels/k.cu" "__global__ void fast_exp();\n")
+planted(word "reports/x.hpp" "double f() { return g(1, epsilon); }  // no epsilon\n")
+planted(leftover "reports/x.hpp" "// TODO: later\n")
+planted(skipped-test "reports/x_test.cpp" "TEST(A, DISABLED_B) {}\n")
+
+string(REPEAT "int i;\n" 401 long_text)
+planted(file-length "reports/x.hpp" "${long_text}")
+string(REPEAT "  f();\n" 69 long_body)
+planted(function-length "reports/x.cpp" "void g(int a) {\n${long_body}}\n")
+
+planted(dead-file "fuzz/unbuilt.cpp" "")
+planted(dead-file "reports/deep/er/unbuilt.cpp" "")
+planted(mutant "fuzz/mutants/n.patch" "Mutant: forgets.\n")
+planted(mutant "fuzz/mutants/n.patch" "Killed by: causality\n")
+planted(outside-path "README.md" "See /work/elsewhere.\n")
+planted(outside-path "reports/x.hpp" "// from /home/me/x\n")
+
+file(REMOVE_RECURSE "${SCRATCH}")
+if(failures GREATER 0)
+  message(FATAL_ERROR "${failures} rules do not bite")
+endif()
+message(STATUS "every rule bites")
