@@ -1,9 +1,9 @@
 // Subjects built beside the test: our kernels and the mutants, in worker processes on the emulator.
 // Test code; no program includes this.
 #pragma once
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -26,7 +26,7 @@ inline Subject our_kernels() {
   return opened(folder_beside() / "plugins" / "attest_kernels.so");
 }
 
-/// A line of mutants/catalogue.txt.
+/// A line of mutants/catalogue.txt: name, what is wrong, who kills it.
 struct MutantBeside {
   std::string name;
   std::vector<std::string> killed_by;
@@ -38,16 +38,12 @@ inline std::vector<MutantBeside> mutants_beside() {
   const std::filesystem::path folder = folder_beside() / "mutants";
   std::ifstream file(folder / "catalogue.txt");
   for (std::string line; std::getline(file, line);) {
-    if (line.empty() || line.front() == '#') continue;
-    const std::size_t first = line.find('\t');
-    const std::string names = line.substr(first + 1, line.find('\t', first + 1) - first - 1);
     MutantBeside& mutant = mutants.emplace_back();
-    mutant.name = line.substr(0, first);
+    mutant.name = line.substr(0, line.find('\t'));
     mutant.plugin = folder / (mutant.name + ".so");
-    for (std::size_t begin = 0; begin <= names.size();) {
-      const std::size_t end = std::min(names.find(',', begin), names.size());
-      mutant.killed_by.push_back(names.substr(begin, end - begin));
-      begin = end + 1;
+    std::istringstream names(line.substr(line.rfind('\t') + 1));
+    for (std::string name; std::getline(names >> std::ws, name, ',');) {
+      mutant.killed_by.push_back(name);
     }
   }
   return mutants;

@@ -59,7 +59,7 @@ Rows subjects() {
 Rows mutants() {
   Rows rows;
   for (const KnownSubject& known : known_mutants()) {
-    rows.emplace_back(known.name, fmt::format("{} Killed by: {}.", known.what, known.killed_by));
+    rows.emplace_back(known.name, fmt::format("{} Killed by {}.", known.what, known.killed_by));
   }
   return rows;
 }

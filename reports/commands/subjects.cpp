@@ -57,15 +57,11 @@ std::vector<KnownSubject> known_mutants() {
   const fs::path folder = program_folder() / "mutants";
   std::ifstream file(folder / "catalogue.txt");
   for (std::string line; std::getline(file, line);) {
-    if (line.empty() || line.front() == '#') continue;
-    std::vector<std::string> fields;
-    for (std::size_t begin = 0; begin <= line.size();) {
-      const std::size_t end = std::min(line.find('\t', begin), line.size());
-      fields.push_back(line.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    fields.resize(3);
-    known.push_back({fields[0], folder / (fields[0] + ".so"), fields[2], fields[1]});
+    const std::size_t first = line.find('\t'), second = line.find('\t', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string name = line.substr(0, first);
+    known.push_back({name, folder / (name + ".so"), line.substr(first + 1, second - first - 1),
+                     line.substr(second + 1)});
   }
   return known;
 }
@@ -76,8 +72,11 @@ fs::path plugin_named(const std::string& word) {
   std::ranges::move(known_mutants(), std::back_inserter(known));
   std::vector<std::string_view> names;
   for (const KnownSubject& subject : known) {
-    if (subject.name == word) return subject.plugin;
     names.push_back(subject.name);
+    if (subject.name != word) continue;
+    if (fs::exists(subject.plugin)) return subject.plugin;
+    throw Error(
+        fmt::format("--subject: the mutant '{}' was not built; build the target `mutants`", word));
   }
   const std::string near = nearest(word, names);
   throw Error(fmt::format("--subject: there is no subject '{}'; {}", word,

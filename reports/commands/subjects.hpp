@@ -20,7 +20,7 @@ struct KnownSubject {
   std::string killed_by;  // mutants: names of properties, separated by commas
 };
 std::vector<KnownSubject> known_plugins();
-std::vector<KnownSubject> known_mutants();  // from mutants/catalogue.txt; empty when none was built
+std::vector<KnownSubject> known_mutants();  // from mutants/catalogue.txt, built or not
 
 /// A word with a slash, or that ends in .so, is a path; anything else must be a known name. Throws
 /// Error suggesting the nearest.
