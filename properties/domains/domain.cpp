@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -277,6 +278,9 @@ Case draw_case(std::string_view property, std::uint64_t seed, std::uint64_t inde
   constexpr std::uint64_t kDomainVersion = 1;  // raise it, and stored (seed, index) pairs end
   const rc::Random random(rc::Random::Key{seed, index, number_of_name(property), kDomainVersion});
   const Needs needs = needs_of(property);
+  // gen::exec keeps its state in statics of RapidCheck's: one thread at a time.
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
   // rc::kNominalSize: ranges are drawn in full, not grown with the number of cases.
   return rc::gen::exec([needs] { return draw(needs); })(random, rc::kNominalSize).value();
 }

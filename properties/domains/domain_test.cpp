@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "properties/domains/hard_cases.hpp"
@@ -55,6 +56,21 @@ TEST(Domain, ACaseIsAFunctionOfSeedIndexAndProperty) {
   EXPECT_EQ(print(draw_case("decode_agreement", 1, 1000)),
             "q=3x18x1x2 kv=3x65x2 in=bf16 out=bf16 softcap=2 kv_len=53,20,2 spare=17 splits=7 "
             "fill=subnormal seed=691833311");
+}
+
+TEST(Domain, ThreadsMayDrawAtOnce) {
+  const auto draw_many = [](std::vector<Case>& cases) {
+    for (std::uint64_t index = 0; index < 500; ++index) {
+      cases.push_back(draw_case("oracle_agreement", 8, index));
+    }
+  };
+  std::vector<Case> alone, first, second;
+  draw_many(alone);
+  std::thread other([&] { draw_many(first); });
+  draw_many(second);
+  other.join();
+  EXPECT_EQ(first, alone);
+  EXPECT_EQ(second, alone);
 }
 
 TEST(Domain, HardCasesComeFirstAndAreLegal) {
