@@ -1,0 +1,116 @@
+// A thread block that runs: its warps, shared and local memory, barriers. A block is an object that
+// can be left and resumed at any operation, so that one host thread can run many of them in turn.
+#pragma once
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "optimized/emulator/device.hpp"
+#include "optimized/emulator/engine/code.hpp"
+
+namespace attest::emulator {
+
+/// What all blocks of a launch share.
+struct LaunchState {
+  const Program* program = nullptr;
+  const InstructionSet* isa = nullptr;
+  Memory* memory = nullptr;
+  u32 grid[3] = {1, 1, 1}, extent[3] = {1, 1, 1};
+  u32 threads_per_block = 1, warps_per_block = 1;
+  u64 blocks = 1;
+  u64 shared_bytes = 0, dynamic_shared_bytes = 0;
+  u64 local_bytes = 0;  // per lane
+  std::vector<u8> parameters;
+  bool memcheck = true;
+  bool cooperative = false;
+
+  // The first fault by block number: the same for every number of host threads.
+  std::mutex mutex;
+  u64 fault_block = ~u64{0};
+  CheckerFinding fault;
+  std::atomic<u64> fault_block_seen{~u64{0}};
+
+  std::atomic<s64> instructions_left{0};
+  bool limited = false;
+  std::vector<std::pair<u64, std::string>> printed;  // by block number
+  std::atomic<u64> warp_instructions{0};
+};
+
+struct Barrier {
+  u32 arrived = 0;  // threads
+  u32 needed = 0;   // threads; 0: all of the block
+  u32 popc = 0;     // bar.red
+  bool all = true, any = false;
+};
+
+constexpr u32 kBarriers = 16;
+
+struct Block {
+  LaunchState* launch = nullptr;
+  u64 number = 0;
+  u32 index[3] = {0, 0, 0};
+  std::vector<Warp> warps;
+  std::vector<u8> shared_room;  // a little more, to align it
+  std::unique_ptr<u8, void (*)(void*)> local{nullptr, std::free};
+  std::vector<Interval> intervals;
+  Barrier barriers[kBarriers];
+  u32 live_threads = 0;
+  std::vector<std::unique_ptr<Frame>> frames;  // in use and spare
+  std::vector<std::unique_ptr<u8, void (*)(void*)>> frame_storage;
+  std::vector<Frame*> spare_frames;
+  std::vector<Frame*> entry_frames;  // by warp
+  std::string printed;
+  bool faulted = false;
+  std::size_t next_warp = 0;
+};
+
+enum class Progress : u8 { finished, paused, faulted };
+
+/// Prepares a block for `number`, reusing whatever it already owns.
+void start_block(Block& block, LaunchState& launch, u64 number);
+/// Runs it for about `quantum` warp instructions. `polled` says whether it looked at memory that
+/// another block may change.
+Progress run_block(Block& block, s64 quantum, bool& polled);
+
+/// Records a fault at an operation of a warp and stops the block. Returns nullptr, for handlers.
+const Op* fault(Warp& warp, const Op& op, u32 lane, std::string_view kind, std::string_view what);
+
+/// "kernel k, block (0,0,0), thread (1,0,0), k.cu:12".
+std::string place_text(const Warp& warp, const Op& op, u32 lane);
+
+// --- fragments (warp.cpp) ---
+/// Loads the next runnable fragment of the warp, or leaves warp.resume at nullptr.
+const Op* next_fragment(Warp& warp);
+/// Sets the current fragment aside, to wait.
+void park(Warp& warp, const Op* pc, Wait wait, u8 barrier, u32 members);
+/// The lanes of warp.mask end.
+const Op* end_lanes(Warp& warp, const Op& op);
+void load_frame(Warp& warp, Frame* frame);
+/// Lets another runnable fragment have the next quantum.
+const Op* rotate(Warp& warp, const Op* pc);
+bool has_runnable(const Warp& warp);
+
+// --- barriers (barrier.cpp) ---
+const Op* arrive_at_barrier(Warp& warp, const Op& op, u32 barrier, u32 needed, bool waits,
+                            u32 predicate_bits);
+/// Threads ended: barriers that waited for all of the block may be complete.
+void barriers_after_exit(Block& block);
+std::string describe_waiting(const Block& block);
+
+// --- calls (calls.cpp) ---
+const Op* call(const Op& op, Warp& warp);
+const Op* return_from(const Op& op, Warp& warp);
+Frame* new_frame(Block& block, const Code& code, Frame* parent, const Op* call_site,
+                 const Op* return_to, u32 local_base);
+/// vprintf, in text_output.cpp.
+const Op* print_formatted(const Op& op, Warp& warp, const CallSite& site);
+const Op* fail_assertion(const Op& op, Warp& warp, const CallSite& site);
+
+/// Runs all blocks over the host threads; true when no fault occurred.
+bool run_launch(LaunchState& launch, unsigned threads);
+
+}  // namespace attest::emulator

@@ -1,0 +1,229 @@
+// Decodes a function: layout of its frame, one instruction after another, branch targets.
+#include "optimized/emulator/engine/decode.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "optimized/emulator/engine/block.hpp"
+
+namespace attest::emulator {
+namespace {
+
+u32 align_up(u32 value, u32 alignment) {
+  return alignment == 0 ? value : (value + alignment - 1) / alignment * alignment;
+}
+
+const Op* report_unsupported(const Op& op, Warp& w) {
+  return fault(w, op, u32(__builtin_ctz(w.active)), "unsupported", w.frame->code->notes[op.cache]);
+}
+
+bool ends_flow(const ptx::Instruction& i) {
+  return i.guard == ptx::kNoRegister &&
+         (i.opcode == "bra" || i.opcode == "ret" || i.opcode == "exit");
+}
+
+}  // namespace
+
+Decoder::Decoder(const LoadedModuleState& module, Program& program, Code& code,
+                 const InstructionSet& isa)
+    : module_(module), program_(program), code_(code), function_(*code.function), isa_(isa) {
+  lay_out_frame();
+}
+
+/// Gives every .local and .param of the function a place in the frame. Done before any body is
+/// decoded, since callers need to know where arguments go.
+void Decoder::lay_out_frame() {
+  u32 top = 0;
+  const auto add = [&](const std::string& name, u32 bytes, u32 alignment) {
+    top = align_up(top, std::max(alignment, 1u));
+    names_[name] = {Space::local, top, bytes, true, false};
+    top += bytes;
+    return names_[name].value;
+  };
+  const auto add_formal = [&](const ptx::Parameter& p) -> Passing {
+    if (p.reg != ptx::kNoRegister)
+      return {true, p.reg, u32(ptx::size_of(p.type))};  // the slot comes later
+    const u32 alignment = std::max(p.alignment, u32(std::min<u32>(p.bytes, 8)));
+    return {false, u32(add(p.name, p.bytes, alignment & (~alignment + 1))), p.bytes};
+  };
+  code_.parameters.clear(), code_.results.clear();
+  if (function_.entry) {
+    for (std::size_t i = 0; i < function_.parameters.size(); ++i) {
+      names_[function_.parameters[i].name] = {Space::param, program_.parameter_offsets[i],
+                                              function_.parameters[i].bytes, false, false};
+    }
+  } else {
+    for (const ptx::Parameter& p : function_.parameters) code_.parameters.push_back(add_formal(p));
+    for (const ptx::Parameter& p : function_.results) code_.results.push_back(add_formal(p));
+  }
+  for (const ptx::Variable& v : function_.variables) {
+    if (v.space == ptx::Space::local || v.space == ptx::Space::param)
+      add(v.name, u32(v.bytes), v.alignment);
+    if (v.space == ptx::Space::shared)
+      names_[v.name] = {Space::shared, program_.shared.at(v.name), u32(v.bytes), false, false};
+  }
+  code_.frame_bytes = align_up(top, 16);
+}
+
+void Decoder::decode() {
+  slots_ = assign_slots(function_);
+  for (auto* formals : {&code_.parameters, &code_.results}) {
+    for (Passing& p : *formals) {
+      if (p.in_register) p.at = slot_of(p.at);
+    }
+  }
+  const u32 count = u32(function_.body.size());
+  first_op_.assign(count + 1, 0);
+  for (u32 i = 0; i < count; ++i) instruction(i);
+  first_op_[count] = u32(code_.ops.size());
+  current_ = count ? count - 1 : 0;
+  emit(isa_.select[std::size_t(Opcode::ret)](Spelling{}));  // never run off the end
+  for (const Fixup& f : fixups_) {
+    const u32 to =
+        f.past_end ? first_op_[f.instruction + 1] : first_op_[std::min(f.instruction, count)];
+    code_.ops[f.op].target = code_.ops.data() + to;
+  }
+  code_.narrow_slots = slots_.narrow + narrow_most_;
+  code_.wide_slots = slots_.wide + wide_most_;
+  code_.predicate_slots = slots_.predicates + predicates_most_;
+}
+
+void Decoder::instruction(u32 index) {
+  const ptx::Instruction& i = function_.body[index];
+  current_ = index;
+  narrow_used_ = wide_used_ = predicates_used_ = 0;
+  const bool leader = std::binary_search(function_.leaders.begin(), function_.leaders.end(), index);
+  // Lanes that fall into a label may meet others there. Branches check before they jump.
+  if (leader && index > 0 && !ends_flow(function_.body[index - 1])) emit(Plain::join);
+  first_op_[index] = u32(code_.ops.size());
+  const u32 first = first_op_[index];
+  const SpellingResult spelled = spell(i);
+  if (!spelled.problem.empty()) {
+    unsupported(i, first, spelled.problem);
+    return;
+  }
+  try {
+    dispatch(i, spelled.spelling);
+    finish_instruction(i, first);
+  } catch (const Unsupported& problem) {
+    unsupported(i, first, problem.why);
+  }
+}
+
+void Decoder::unsupported(const ptx::Instruction& i, u32 first, const std::string& why) {
+  code_.ops.resize(first);
+  std::erase_if(fixups_, [&](const Fixup& f) { return f.op >= first; });
+  skip_unless_guarded(i);
+  code_.notes.push_back(
+      fmt::format("the emulator does not execute '{}': {}; compile the kernel without it, or run "
+                  "it on a GPU (--device cuda)",
+                  written(i), why));
+  emit(&report_unsupported).cache = u32(code_.notes.size() - 1);
+}
+
+/// Control operations look at all lanes of the fragment, so their guard is a branch around them.
+void Decoder::skip_unless_guarded(const ptx::Instruction& i) {
+  if (i.guard == ptx::kNoRegister) return;
+  fixups_.push_back({u32(code_.ops.size()), current_, true});
+  Op& op = emit(Plain::bra_conditional);
+  op.guard = slot_of(i.guard);
+  op.guard_negated = !i.guard_negated;
+  op.flags |= kUncounted;
+}
+
+/// Wraps the operations of a guarded instruction; counts one operation per instruction.
+void Decoder::finish_instruction(const ptx::Instruction& i, u32 first) {
+  const Handler jump = isa_.plain[std::size_t(Plain::bra_conditional)];
+  const bool skipped = first < code_.ops.size() && code_.ops[first].run == jump;
+  for (u32 n = first; n < code_.ops.size(); ++n) {
+    Op& op = code_.ops[n];
+    if (op.run == jump) continue;
+    const bool counted = n + 1 == code_.ops.size();
+    if (!counted) op.flags |= kUncounted;
+    if (i.guard != ptx::kNoRegister && !skipped && i.opcode != "bra") {
+      op.inner = op.run;
+      op.run = isa_.plain[std::size_t(Plain::guarded)];
+      op.guard = slot_of(i.guard);
+      op.guard_negated = i.guard_negated;
+    } else if (!counted) {
+      op.inner = op.run;
+      op.run = isa_.plain[std::size_t(Plain::uncounted)];
+    }
+  }
+  if (skipped && i.opcode != "bra") emit(Plain::join);
+}
+
+void Decoder::dispatch(const ptx::Instruction& i, const Spelling& s) {
+  const auto require = [&](std::size_t least) {
+    if (i.operands.size() < least) throw Unsupported{"it has too few operands"};
+  };
+  switch (s.opcode) {
+    case Opcode::setp:
+      require(3);
+      return setp(i, s);
+    case Opcode::set:
+      require(3);
+      return set(i, s);
+    case Opcode::mov:
+      require(2);
+      return mov(i, s);
+    case Opcode::cvta:
+      require(2);
+      return cvta(i, s);
+    case Opcode::ld:
+    case Opcode::ldu:
+      require(2);
+      return load(i, s);
+    case Opcode::st:
+      require(2);
+      return store(i, s);
+    case Opcode::atom:
+    case Opcode::red:
+      require(2);
+      return atomic(i, s);
+    case Opcode::shfl:
+    case Opcode::vote:
+    case Opcode::match:
+    case Opcode::redux:
+    case Opcode::elect:
+    case Opcode::isspacep:
+      require(2);
+      return warp_operation(i, s);
+    case Opcode::bar:
+    case Opcode::barrier:
+      return barrier(i, s);
+    case Opcode::alloca:
+    case Opcode::stacksave:
+    case Opcode::stackrestore:
+      require(1);
+      return stack(i, s);
+    case Opcode::bra:
+      require(1);
+      return branch(i);
+    case Opcode::call:
+      require(1);
+      return call(i);
+    case Opcode::ret:
+    case Opcode::exit:
+    case Opcode::trap:
+    case Opcode::nanosleep:
+      skip_unless_guarded(i);
+      emit(select(s.opcode, s));
+      return;
+    case Opcode::prefetch:
+    case Opcode::prefetchu:
+    case Opcode::brkpt:
+    case Opcode::membar:
+    case Opcode::fence:
+    case Opcode::pmevent:
+    case Opcode::griddepcontrol:
+    case Opcode::setmaxnreg:
+      emit(Plain::nothing);
+      return;
+    default:
+      return by_pattern(i, s);
+  }
+}
+
+}  // namespace attest::emulator

@@ -1,0 +1,123 @@
+// Turns one function of a module into operations. Knows opcodes.def's operand patterns and which
+// handlers make up the instructions that have none; asks the instruction set for everything else.
+#pragma once
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "optimized/emulator/engine/code.hpp"
+#include "optimized/emulator/engine/liveness.hpp"
+#include "optimized/emulator/engine/spelling.hpp"
+
+namespace attest::emulator {
+
+/// Why an instruction cannot be decoded; it becomes an operation that says so when executed.
+struct Unsupported {
+  std::string why;
+};
+
+/// Where a name of a function body lives.
+struct Place {
+  Space space = Space::global;
+  u64 value = 0;  // address, or offset within the space
+  u32 bytes = 0;
+  bool in_frame = false;  // offset within the frame's local memory
+  bool is_function = false;
+};
+
+/// An address operand: base + displacement.
+struct Address {
+  Space space = Space::generic;
+  u32 base = 0;  // slot operand
+  bool wide = true;
+  s64 displacement = 0;
+};
+
+class Decoder {
+ public:
+  Decoder(const LoadedModuleState& module, Program& program, Code& code, const InstructionSet& isa);
+  void decode();
+
+ private:
+  // decode.cpp: the function as a whole
+  void lay_out_frame();
+  void instruction(u32 index);
+  void dispatch(const ptx::Instruction& i, const Spelling& s);
+  void finish_instruction(const ptx::Instruction& i, u32 first);
+  void unsupported(const ptx::Instruction& i, u32 first, const std::string& why);
+  void skip_unless_guarded(const ptx::Instruction& i);
+
+  // decode_operands.cpp: what operands become
+  Op& emit(Handler handler);
+  Op& emit(Plain plain) { return emit(isa_.plain[std::size_t(plain)]); }
+  u32 narrow_constant(u32 value);
+  u32 wide_constant(u64 value);
+  u32 narrow_temporary();
+  u32 wide_temporary();
+  u32 predicate_temporary();
+  SlotClass class_of(ptx::Register r) const;
+  u32 slot_of(ptx::Register r) const;
+  u32 source(const ptx::Operand& o, ptx::Type type);
+  u32 immediate_of(u64 bits, ptx::Type type);
+  u32 special(const ptx::Operand& o, bool wide);
+  u32 place_value(const Place& place, s64 addend, bool wide);
+  /// A predicate operand: its index; `negated` tells whether its complement is meant.
+  u32 predicate(const ptx::Operand& o, bool& negated);
+  u32 plain_predicate(const ptx::Operand& o);
+  Place find_name(const std::string& name) const;
+  Address address(const ptx::Operand& o, Space space);
+  /// A slot of the width of `type` to write to; finish_destination moves it into the register.
+  u32 destination(const ptx::Operand& o, ptx::Type type);
+  void finish_destination(const ptx::Operand& o, ptx::Type type, u32 slot);
+  u32 predicate_destination(const ptx::Operand& o);
+  const u32* list(std::vector<u32> operands);
+  Handler select(Opcode opcode, const Spelling& s);
+  Handler select_simple(Opcode opcode, ptx::Type type);
+
+  // decode_instructions.cpp: instructions without a pattern
+  void by_pattern(const ptx::Instruction& i, const Spelling& s);
+  void predicate_logic(const ptx::Instruction& i, const Spelling& s);
+  void comparison(const ptx::Operand& a, const ptx::Operand& b, ptx::Type type, const Spelling& s,
+                  u32 to, bool upper_half);
+  void setp(const ptx::Instruction& i, const Spelling& s);
+  void set(const ptx::Instruction& i, const Spelling& s);
+  void combine(const Spelling& s, u32 p, const ptx::Operand& c);
+  void select_by_predicate(u32 d, u32 a, u32 b, u32 p, bool negated, bool wide);
+  void mov(const ptx::Instruction& i, const Spelling& s);
+  void unpack(const std::vector<ptx::Operand>& parts, const ptx::Operand& from, ptx::Type type);
+  u32 pack(const std::vector<ptx::Operand>& parts, ptx::Type type);
+  void cvta(const ptx::Instruction& i, const Spelling& s);
+
+  // decode_memory.cpp: memory, warp and control instructions
+  Space space_of(const Spelling& s, const ptx::Operand& address) const;
+  void load(const ptx::Instruction& i, const Spelling& s);
+  void store(const ptx::Instruction& i, const Spelling& s);
+  void atomic(const ptx::Instruction& i, Spelling s);
+  void warp_operation(const ptx::Instruction& i, const Spelling& s);
+  void barrier(const ptx::Instruction& i, const Spelling& s);
+  void stack(const ptx::Instruction& i, const Spelling& s);
+  void branch(const ptx::Instruction& i);
+  void call(const ptx::Instruction& i);
+  Passing passing(const ptx::Operand& o);
+
+  const LoadedModuleState& module_;
+  Program& program_;
+  Code& code_;
+  const ptx::Function& function_;
+  const InstructionSet& isa_;
+  SlotAssignment slots_;
+  u32 current_ = 0;                                            // instruction being decoded
+  u32 narrow_used_ = 0, wide_used_ = 0, predicates_used_ = 0;  // temporaries of this instruction
+  u32 narrow_most_ = 0, wide_most_ = 0, predicates_most_ = 0;
+  std::unordered_map<u32, u32> narrow_constants_;
+  std::unordered_map<u64, u32> wide_constants_;
+  std::unordered_map<std::string, Place> names_;  // of this function
+  std::vector<u32> first_op_;                     // by instruction
+  struct Fixup {
+    u32 op, instruction;
+    bool past_end;  // the operation after the instruction's own
+  };
+  std::vector<Fixup> fixups_;
+};
+
+}  // namespace attest::emulator

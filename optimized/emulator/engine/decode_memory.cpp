@@ -1,0 +1,307 @@
+// Loads, stores, atomics, what warps do together, and control flow.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "optimized/emulator/engine/block.hpp"
+#include "optimized/emulator/engine/decode.hpp"
+
+namespace attest::emulator {
+namespace {
+
+using ptx::Operand;
+using ptx::Type;
+
+Element element_of(Type type) {
+  switch (type) {
+    case Type::b8:
+    case Type::u8:
+      return Element::byte;
+    case Type::s8:
+      return Element::signed_byte;
+    case Type::b16:
+    case Type::u16:
+    case Type::f16:
+    case Type::bf16:
+      return Element::half;
+    case Type::s16:
+      return Element::signed_half;
+    case Type::b32:
+    case Type::u32:
+    case Type::s32:
+    case Type::f32:
+    case Type::f16x2:
+    case Type::bf16x2:
+      return Element::word;
+    case Type::b64:
+    case Type::u64:
+    case Type::s64:
+    case Type::f64:
+      return Element::twin;
+    default:
+      throw Unsupported{"memory has no elements of this type"};
+  }
+}
+
+bool polls(const Spelling& s) {
+  return s.has(Modifier::volatile_) || s.has(Modifier::relaxed) || s.has(Modifier::acquire) ||
+         s.has(Modifier::cv);
+}
+
+}  // namespace
+
+Space Decoder::space_of(const Spelling& s, const Operand& address) const {
+  if (s.has(Modifier::global)) return Space::global;
+  if (s.has(Modifier::constant)) return Space::constant;
+  if (s.has(Modifier::shared) || s.has(Modifier::shared_cta)) return Space::shared;
+  if (s.has(Modifier::local)) return Space::local;
+  if (s.has(Modifier::param) || s.has(Modifier::param_entry) || s.has(Modifier::param_func)) {
+    // Parameters of device functions and of calls live in the frame's local memory.
+    if (address.reg != ptx::kNoRegister) return function_.entry ? Space::param : Space::local;
+    return find_name(address.name).in_frame ? Space::local : Space::param;
+  }
+  return Space::generic;
+}
+
+void Decoder::load(const ptx::Instruction& i, const Spelling& s) {
+  const Type type = s.type();
+  const Element element = element_of(type);
+  const Address from = address(i.operands[1], space_of(s, i.operands[1]));
+  const std::vector<Operand> one{i.operands[0]};
+  const bool vector = i.operands[0].kind == Operand::Kind::vector;
+  const std::vector<Operand>& parts = vector ? i.operands[0].elements : one;
+  if (parts.size() != s.vector)
+    throw Unsupported{fmt::format("{} destinations for {} elements", parts.size(), s.vector)};
+  std::vector<u32> to;
+  for (const Operand& part : parts)
+    to.push_back(part.kind == Operand::Kind::sink ? kNone : destination(part, type));
+  const u32* many = list(to);
+  Op& op = emit(isa_.load(element, from.space, from.wide));
+  op.a = from.base, op.immediate = from.displacement;
+  op.count = u8(parts.size());
+  op.d = to[0];
+  op.list = many;
+  op.cache = program_.interval_count++;
+  if (polls(s)) op.flags |= kPolls;
+  for (std::size_t n = 0; n < parts.size(); ++n) finish_destination(parts[n], type, to[n]);
+}
+
+void Decoder::store(const ptx::Instruction& i, const Spelling& s) {
+  const Type type = s.type();
+  const Element element = element_of(type);
+  Address to = address(i.operands[0], space_of(s, i.operands[0]));
+  if (s.has(Modifier::param) && to.space == Space::param)
+    throw Unsupported{"kernel parameters may not be written"};
+  const bool vector = i.operands[1].kind == Operand::Kind::vector && s.vector > 1;
+  const std::vector<Operand> one{i.operands[1]};
+  const std::vector<Operand>& parts = vector ? i.operands[1].elements : one;
+  if (parts.size() != s.vector)
+    throw Unsupported{fmt::format("{} sources for {} elements", parts.size(), s.vector)};
+  std::vector<u32> from;
+  for (const Operand& part : parts) from.push_back(source(part, type));
+  const u32* many = list(from);
+  Op& op = emit(isa_.store(element, to.space, to.wide));
+  op.a = to.base, op.immediate = to.displacement;
+  op.count = u8(parts.size());
+  op.d = from[0];
+  op.list = many;
+  op.cache = program_.interval_count++;
+}
+
+void Decoder::atomic(const ptx::Instruction& i, Spelling s) {
+  const bool has_result = s.opcode == Opcode::atom;
+  const std::size_t first = has_result ? 1 : 0;
+  if (i.operands.size() < first + 2) throw Unsupported{"it has too few operands"};
+  const Type type = s.type();
+  const Space space =
+      s.has(Modifier::shared) || s.has(Modifier::shared_cta) ? Space::shared : Space::generic;
+  const Address at = address(i.operands[first], space);
+  const u32 b = source(i.operands[first + 1], type);
+  const u32 c = i.operands.size() > first + 2 ? source(i.operands[first + 2], type) : kNone;
+  const bool wanted = has_result && i.operands[0].kind != Operand::Kind::sink;
+  const u32 d = wanted ? destination(i.operands[0], type) : kNone;
+  if (at.space == Space::shared) s.modifiers.add(Modifier::shared);
+  s.vector = at.wide ? 2 : 1;
+  Op& op = emit(select(s.opcode, s));
+  op.d = d, op.a = at.base, op.b = b, op.c = c, op.immediate = at.displacement;
+  op.cache = program_.interval_count++;
+  if (wanted) finish_destination(i.operands[0], type, d);
+}
+
+void Decoder::warp_operation(const ptx::Instruction& i, const Spelling& s) {
+  const std::vector<Operand>& o = i.operands;
+  const auto need = [&](std::size_t count) {
+    if (o.size() != count) throw Unsupported{fmt::format("it has {} operands", o.size())};
+  };
+  const auto second = [&] {
+    return o[0].second == ptx::kNoRegister ? kNone : slot_of(o[0].second);
+  };
+  if (s.opcode != Opcode::isspacep) {
+    if (!s.has(Modifier::sync))
+      throw Unsupported{"warps no longer run in step; use the .sync form"};
+    skip_unless_guarded(i);
+  }
+  switch (s.opcode) {
+    case Opcode::shfl: {
+      need(5);
+      const u32 a = source(o[1], Type::b32), b = source(o[2], Type::b32),
+                c = source(o[3], Type::b32), members = source(o[4], Type::b32);
+      const u32 d = o[0].kind == Operand::Kind::sink ? kNone : destination(o[0], Type::b32);
+      const u32* more = list({members, second()});
+      Op& op = emit(select(s.opcode, s));
+      op.d = d, op.a = a, op.b = b, op.c = c, op.list = more;
+      break;
+    }
+    case Opcode::vote: {
+      need(3);
+      bool negated = false;
+      const u32 p = predicate(o[1], negated), members = source(o[2], Type::b32);
+      const u32 d =
+          s.has(Modifier::ballot) ? destination(o[0], Type::b32) : predicate_destination(o[0]);
+      Op& op = emit(select(s.opcode, s));
+      op.d = d, op.a = p, op.b = members, op.immediate = negated ? s64(kAllLanes) : 0;
+      break;
+    }
+    case Opcode::match:
+    case Opcode::redux: {
+      need(3);
+      const u32 a = source(o[1], s.type()), members = source(o[2], Type::b32),
+                d = destination(o[0], Type::b32);
+      const u32 agree = second();
+      Op& op = emit(select(s.opcode, s));
+      op.d = d, op.a = a, op.b = members, op.c = agree;
+      break;
+    }
+    case Opcode::elect: {
+      need(2);
+      const u32 members = source(o[1], Type::b32),
+                d = o[0].kind == Operand::Kind::sink ? kNone : destination(o[0], Type::b32);
+      const u32 chosen = second() == kNone ? predicate_temporary() : second();
+      Op& op = emit(select(s.opcode, s));
+      op.d = d, op.b = members, op.c = chosen;
+      break;
+    }
+    default: {  // isspacep
+      need(2);
+      u64 window = 0;
+      if (s.has(Modifier::shared) || s.has(Modifier::shared_cta) || s.has(Modifier::shared_cluster))
+        window = kSharedWindow;
+      if (s.has(Modifier::local)) window = kLocalWindow;
+      if (s.has(Modifier::param)) window = kParamWindow;
+      const u32 a = source(o[1], Type::b64), d = predicate_destination(o[0]);
+      Op& op = emit(select(s.opcode, s));
+      op.d = d, op.a = a, op.immediate = s64(window);
+    }
+  }
+}
+
+void Decoder::barrier(const ptx::Instruction& i, const Spelling& s) {
+  const std::vector<Operand>& o = i.operands;
+  if (o.empty()) throw Unsupported{"it has no operand"};
+  skip_unless_guarded(i);
+  if (s.has(Modifier::warp)) {
+    const u32 members = source(o[0], Type::b32);
+    emit(select(s.opcode, s)).a = members;
+    return;
+  }
+  const bool reduces = s.has(Modifier::red);
+  const std::size_t first = reduces ? 1 : 0;
+  const std::size_t after = first + (reduces ? 2 : 1);  // operands without a thread count
+  const bool counted = o.size() > after;
+  if (o.size() < after) throw Unsupported{"it has too few operands"};
+  const u32 number = source(o[first], Type::b32);
+  const u32 count = counted ? source(o[first + 1], Type::b32) : 0;
+  bool negated = false;
+  const u32 p = reduces ? predicate(o.back(), negated) : 0;
+  u32 d = kNone;
+  u8 choice = s.has(Modifier::arrive) ? 4 : 0;
+  if (reduces && s.has(Modifier::popc))
+    choice = 1, d = destination(o[0], Type::b32);
+  else if (reduces)
+    choice = s.has(Modifier::and_) ? 2 : 3, d = predicate_destination(o[0]);
+  Op& op = emit(select(s.opcode, s));
+  op.d = d, op.a = number, op.b = count, op.c = p;
+  op.choice = choice;
+  op.immediate = negated ? s64(kAllLanes) : 0;
+  if (counted) op.flags |= kHasCount;
+  if (s.opcode == Opcode::bar || s.has(Modifier::aligned)) op.flags |= kAligned;
+}
+
+void Decoder::stack(const ptx::Instruction& i, const Spelling& s) {
+  skip_unless_guarded(i);
+  const std::vector<Operand>& o = i.operands;
+  if (s.opcode == Opcode::stackrestore) {
+    const u32 a = source(o[0], Type::b64);
+    emit(select(s.opcode, s)).a = a;
+    return;
+  }
+  const u32 size = s.opcode == Opcode::alloca && o.size() > 1 ? source(o[1], Type::b64) : 0;
+  const u32 d = destination(o[0], Type::b64);
+  Op& op = emit(select(s.opcode, s));
+  op.d = d, op.a = size;
+  op.immediate = o.size() > 2 ? std::max<s64>(o[2].immediate, 1) : 8;
+  finish_destination(o[0], Type::b64, d);
+}
+
+void Decoder::branch(const ptx::Instruction& i) {
+  if (i.operands[0].kind != Operand::Kind::label) throw Unsupported{"its target is no label"};
+  fixups_.push_back({u32(code_.ops.size()), u32(i.operands[0].immediate), false});
+  if (i.guard == ptx::kNoRegister) {
+    emit(Plain::bra);
+    return;
+  }
+  Op& op = emit(Plain::bra_conditional);
+  op.guard = slot_of(i.guard);
+  op.guard_negated = i.guard_negated;
+}
+
+Passing Decoder::passing(const Operand& o) {
+  if (o.kind == Operand::Kind::symbol) {
+    const Place place = find_name(o.name);
+    if (!place.in_frame) throw Unsupported{"an argument is no .param"};
+    return {false, u32(place.value), place.bytes};
+  }
+  if (o.kind == Operand::Kind::reg) {
+    return {true, slot_of(o.reg), class_of(o.reg) == SlotClass::wide ? 8u : 4u};
+  }
+  if (o.kind == Operand::Kind::immediate) return {true, wide_constant(u64(o.immediate)), 8};
+  throw Unsupported{"an argument is of an unknown kind"};
+}
+
+void Decoder::call(const ptx::Instruction& i) {
+  CallSite site;
+  std::size_t n = 0;
+  const std::vector<Operand>& o = i.operands;
+  if (o[0].kind == Operand::Kind::arguments && o.size() > 1) {
+    for (const Operand& result : o[n].elements) site.results.push_back(passing(result));
+    ++n;
+  }
+  const Operand& callee = o.at(n++);
+  if (n < o.size() && o[n].kind == Operand::Kind::arguments) {
+    for (const Operand& argument : o[n].elements) site.arguments.push_back(passing(argument));
+  }
+  skip_unless_guarded(i);
+  if (callee.kind == Operand::Kind::reg) {
+    site.address = source(callee, Type::b64);
+    site.name = "(by address)";
+  } else {
+    site.name = callee.name;
+    const auto it = module_.functions.find(callee.name);
+    if (it == module_.functions.end())
+      throw Unsupported{fmt::format("the function '{}' is not declared", callee.name)};
+    const auto code = program_.codes.find(it->second);
+    if (code != program_.codes.end()) {
+      site.target = code->second.get();
+    } else if (callee.name == "vprintf") {
+      site.builtin = Builtin::vprintf;
+    } else if (callee.name == "__assertfail") {
+      site.builtin = Builtin::assertfail;
+    } else {
+      site.builtin = Builtin::unknown;
+    }
+  }
+  code_.calls.push_back(std::move(site));
+  emit(&emulator::call).cache = u32(code_.calls.size() - 1);
+}
+
+}  // namespace attest::emulator

@@ -1,0 +1,172 @@
+// atom and red: lanes update memory one after another, in order; host threads by the host's atomic
+// operations. Compiled for the oldest instruction set and used by all.
+#include "optimized/emulator/engine/places.hpp"
+#include "optimized/emulator/engine/select.hpp"
+#include "optimized/emulator/engine/semantics_half.hpp"
+#include "optimized/emulator/engine/semantics_integer.hpp"
+
+namespace attest::emulator::baseline {
+namespace {
+
+/// What is left in memory: old combined with b (and c).
+template <class T>
+using Update = T (*)(T old, T b, T c);
+
+template <class T>
+T put_add(T old, T b, T) {
+  return T(old + b);
+}
+template <class T>
+T put_min(T old, T b, T) {
+  return b < old ? b : old;
+}
+template <class T>
+T put_max(T old, T b, T) {
+  return old < b ? b : old;
+}
+template <class T>
+T put_and(T old, T b, T) {
+  return T(old & b);
+}
+template <class T>
+T put_or(T old, T b, T) {
+  return T(old | b);
+}
+template <class T>
+T put_xor(T old, T b, T) {
+  return T(old ^ b);
+}
+template <class T>
+T put_exchange(T, T b, T) {
+  return b;
+}
+template <class T>
+T put_compared(T old, T b, T c) {
+  return old == b ? c : old;
+}
+inline u32 put_increment(u32 old, u32 b, u32) {
+  return old >= b ? 0 : old + 1;
+}
+inline u32 put_decrement(u32 old, u32 b, u32) {
+  return old == 0 || old > b ? b : old - 1;
+}
+// Floats travel as bits. Global f32 atomics flush subnormals on hardware only in old sets: not
+// here.
+inline u32 put_add_f32(u32 old, u32 b, u32) {
+  return bits_as<u32>(
+      add_f32<Rounding::nearest, false, false>(bits_as<float>(old), bits_as<float>(b)));
+}
+inline u64 put_add_f64(u64 old, u64 b, u64) {
+  return bits_as<u64>(add_f64(bits_as<double>(old), bits_as<double>(b)));
+}
+inline u16 put_add_f16(u16 old, u16 b, u16) {
+  return arith16<F16, Half::add, false, false>(old, b);
+}
+inline u16 put_add_bf16(u16 old, u16 b, u16) {
+  return arith16<BF16, Half::add, false, false>(old, b);
+}
+inline u32 put_add_f16x2(u32 old, u32 b, u32) {
+  return pair2<arith16<F16, Half::add, false, false>>(old, b);
+}
+inline u32 put_add_bf16x2(u32 old, u32 b, u32) {
+  return pair2<arith16<BF16, Half::add, false, false>>(old, b);
+}
+
+template <class T, Space kSpace, class A, auto F>
+const Op* atomic(const Op& op, Warp& w) {
+  using Word = Unsigned<T>;
+  Places p;
+  const Shape shape = place<kSpace, A>(op, w, sizeof(T), p);
+  if (shape == Shape::fault) return nullptr;
+  if constexpr (kSpace != Space::shared) w.polled = 1;
+  const u8* b = slot<T>(w, op.b);
+  const u8* c = slot<T>(w, op.c == kNone ? op.b : op.c);
+  for (u32 left = w.mask; left; left &= left - 1) {
+    const u32 l = u32(__builtin_ctz(left));
+    const u64 address =
+        shape == Shape::scattered
+            ? p.at[l]
+            : reinterpret_cast<u64>(p.first) + (shape == Shape::consecutive ? l * sizeof(T) : 0);
+    Word* memory = reinterpret_cast<Word*>(address);
+    Word old = __atomic_load_n(memory, __ATOMIC_RELAXED);
+    Word fresh;
+    do {
+      fresh = Word(F(T(old), read<T>(b, l), read<T>(c, l)));
+    } while (!__atomic_compare_exchange_n(memory, &old, fresh, false, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_RELAXED));
+    if (op.d != kNone) write<T>(slot<T>(w, op.d), l, T(old));
+  }
+  return &op + 1;
+}
+
+template <class T, auto F>
+Handler in_space(Space space, bool wide) {
+  if (space == Space::shared)
+    return wide ? atomic<T, Space::shared, u64, F> : atomic<T, Space::shared, u32, F>;
+  return wide ? atomic<T, Space::generic, u64, F> : nullptr;
+}
+
+template <class T>
+Handler bitwise(const Spelling& s, Space space, bool wide) {
+  if (s.has(M::and_)) return in_space<T, put_and<T>>(space, wide);
+  if (s.has(M::or_)) return in_space<T, put_or<T>>(space, wide);
+  if (s.has(M::xor_)) return in_space<T, put_xor<T>>(space, wide);
+  if (s.has(M::exch)) return in_space<T, put_exchange<T>>(space, wide);
+  return s.has(M::cas) ? in_space<T, put_compared<T>>(space, wide) : nullptr;
+}
+template <class T>
+Handler arithmetic(const Spelling& s, Space space, bool wide) {
+  if (s.has(M::add)) return in_space<Unsigned<T>, put_add<Unsigned<T>>>(space, wide);
+  if (s.has(M::min)) return in_space<T, put_min<T>>(space, wide);
+  if (s.has(M::max)) return in_space<T, put_max<T>>(space, wide);
+  return bitwise<Unsigned<T>>(s, space, wide);
+}
+
+/// The decoder tells the width of addresses through `vector`: 2 means 64 bits.
+Handler select(const Spelling& s) {
+  const bool wide = s.vector == 2;
+  const Space space = s.has(M::shared) || s.has(M::shared_cta) ? Space::shared : Space::generic;
+  switch (s.type()) {
+    case Type::u32:
+      if (s.has(M::inc)) return in_space<u32, put_increment>(space, wide);
+      if (s.has(M::dec)) return in_space<u32, put_decrement>(space, wide);
+      return arithmetic<u32>(s, space, wide);
+    case Type::s32:
+      return arithmetic<s32>(s, space, wide);
+    case Type::u64:
+      return arithmetic<u64>(s, space, wide);
+    case Type::s64:
+      return arithmetic<s64>(s, space, wide);
+    case Type::b16:
+      return s.has(M::cas) ? in_space<u16, put_compared<u16>>(space, wide) : nullptr;
+    case Type::b32:
+      return bitwise<u32>(s, space, wide);
+    case Type::b64:
+      return bitwise<u64>(s, space, wide);
+    case Type::f32:
+      return s.has(M::add) ? in_space<u32, put_add_f32>(space, wide) : nullptr;
+    case Type::f64:
+      return s.has(M::add) ? in_space<u64, put_add_f64>(space, wide) : nullptr;
+    case Type::f16:
+      return s.has(M::add) ? in_space<u16, put_add_f16>(space, wide) : nullptr;
+    case Type::bf16:
+      return s.has(M::add) ? in_space<u16, put_add_bf16>(space, wide) : nullptr;
+    case Type::f16x2:
+      return s.has(M::add) ? in_space<u32, put_add_f16x2>(space, wide) : nullptr;
+    case Type::bf16x2:
+      return s.has(M::add) ? in_space<u32, put_add_bf16x2>(space, wide) : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+Handler select_atom(const Spelling& s) {
+  return select(s);
+}
+Handler select_red(const Spelling& s) {
+  return select(s);
+}
+
+}  // namespace attest::emulator::baseline

@@ -1,0 +1,430 @@
+// Comparison, selection, movement, branches, and what lanes tell each other; and the loop that runs
+// a warp.
+#include "optimized/emulator/engine/select.hpp"
+#include "optimized/emulator/engine/semantics_half.hpp"
+#include "optimized/emulator/engine/semantics_integer.hpp"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#elif defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace attest::emulator::ATTEST_ISA {
+
+u32 mask_of(const u32* words) {
+#if defined(__AVX512DQ__)
+  return u32(_mm512_movepi32_mask(_mm512_load_si512(words))) |
+         u32(_mm512_movepi32_mask(_mm512_load_si512(words + 16))) << 16;
+#elif defined(__AVX2__)
+  u32 mask = 0;
+  for (unsigned i = 0; i < 4; ++i) {
+    const __m256 v = _mm256_load_ps(reinterpret_cast<const float*>(words + 8 * i));
+    mask |= u32(_mm256_movemask_ps(v)) << (8 * i);
+  }
+  return mask;
+#else
+  u32 mask = 0;
+  for (unsigned i = 0; i < 8; ++i) {
+    const __m128 v = _mm_load_ps(reinterpret_cast<const float*>(words + 4 * i));
+    mask |= u32(_mm_movemask_ps(v)) << (4 * i);
+  }
+  return mask;
+#endif
+}
+
+namespace {
+
+// --- predicates ---
+const Op* predicate_logic(const Op& op, Warp& w) {
+  const u32 a = w.predicates[op.a] ^ u32(op.immediate);  // the immediate negates the first operand
+  const u32 b = w.predicates[op.b];
+  u32 r = a;
+  switch (op.choice) {
+    case 0:
+      r = a & b;
+      break;
+    case 1:
+      r = a | b;
+      break;
+    case 2:
+      r = a ^ b;
+      break;
+    case 3:
+      r = ~a;
+      break;
+    default:
+      break;
+  }
+  write_predicate(w, op.d, r);
+  return &op + 1;
+}
+const Op* predicate_constant(const Op& op, Warp& w) {
+  write_predicate(w, op.d, u32(op.immediate));
+  return &op + 1;
+}
+
+template <class T>
+const Op* select_lanes(const Op& op, Warp& w) {
+  const u8* a = slot<T>(w, op.a);
+  const u8* b = slot<T>(w, op.b);
+  const u32 chosen = w.predicates[op.c] ^ u32(op.immediate);
+  u8* d = target<T>(op, w);
+  ATTEST_LANES write<T>(d, l, (chosen >> l) & 1 ? read<T>(a, l) : read<T>(b, l));
+  commit<T>(op, w);
+  return &op + 1;
+}
+template <class T>
+ATTEST_INLINE T by_sign(T a, T b, s32 c) {
+  return c >= 0 ? a : b;
+}
+template <class T>
+ATTEST_INLINE T by_sign_f32(T a, T b, float c) {
+  return c >= 0 ? a : b;
+}
+
+ATTEST_INLINE u64 pack_words(u32 a, u32 b) {
+  return u64(b) << 32 | a;
+}
+ATTEST_INLINE u32 high_word(u64 a) {
+  return u32(a >> 32);
+}
+
+// --- the guard, block leaders, branches ---
+const Op* guarded(const Op& op, Warp& w) {
+  const u32 all = w.mask;
+  const u32 on = all & (op.guard_negated ? ~w.predicates[op.guard] : w.predicates[op.guard]);
+  w.uncounted += op.flags & kUncounted ? 1 : 0;
+  if (on == 0) return &op + 1;
+  w.mask = on;
+  const Op* next = op.inner(op, w);
+  w.mask = all;
+  return next;
+}
+const Op* uncounted(const Op& op, Warp& w) {
+  ++w.uncounted;
+  return op.inner(op, w);
+}
+const Op* join(const Op& op, Warp& w) {
+  ++w.uncounted;
+  const Op* next = &op + 1;
+  return next < w.join_at ? next : go_to(w, next);
+}
+const Op* bra(const Op& op, Warp& w) {
+  const Op* to = op.target;
+  return to < w.join_at ? to : go_to(w, to);
+}
+const Op* bra_conditional(const Op& op, Warp& w) {
+  w.uncounted += op.flags & kUncounted ? 1 : 0;
+  const u32 taken =
+      w.active & (op.guard_negated ? ~w.predicates[op.guard] : w.predicates[op.guard]);
+  if (taken == w.active) {
+    const Op* to = op.target;
+    return to < w.join_at ? to : go_to(w, to);
+  }
+  return taken == 0 ? &op + 1 : split(w, op, op.target, taken);
+}
+
+// --- special registers ---
+u32 lane_mask(Special which, u32 lane) {
+  const u32 own = 1u << lane;
+  switch (which) {
+    case Special::lanemask_eq:
+      return own;
+    case Special::lanemask_le:
+      return own | (own - 1);
+    case Special::lanemask_lt:
+      return own - 1;
+    case Special::lanemask_ge:
+      return ~(own - 1);
+    default:
+      return ~(own | (own - 1));
+  }
+}
+u64 special_value(const Op& op, const Warp& w, u32 lane) {
+  const Special which = Special(op.choice);
+  switch (which) {
+    case Special::tid_x:
+    case Special::tid_y:
+    case Special::tid_z:
+      return w.thread[op.choice][lane];
+    case Special::ntid_x:
+    case Special::ntid_y:
+    case Special::ntid_z:
+      return w.block_extent[op.choice - unsigned(Special::ntid_x)];
+    case Special::ctaid_x:
+    case Special::ctaid_y:
+    case Special::ctaid_z:
+      return w.block_index[op.choice - unsigned(Special::ctaid_x)];
+    case Special::nctaid_x:
+    case Special::nctaid_y:
+    case Special::nctaid_z:
+      return w.grid[op.choice - unsigned(Special::nctaid_x)];
+    case Special::laneid:
+      return lane;
+    case Special::warpid:
+      return w.index;
+    case Special::nwarpid:
+      return (w.block_extent[0] * w.block_extent[1] * w.block_extent[2] + kLanes - 1) / kLanes;
+    case Special::nsmid:
+      return 1;
+    case Special::total_smem_size:
+      return w.shared_bytes;
+    case Special::dynamic_smem_size:
+      return u64(op.immediate);
+    case Special::clock:
+    case Special::globaltimer:
+      return w.clock;
+    case Special::smid:
+    case Special::gridid:
+    case Special::clock_hi:
+    case Special::zero:
+    case Special::kCount:
+      return 0;
+    case Special::one:
+      return 1;
+    default:
+      return lane_mask(which, lane);
+  }
+}
+template <class T>
+const Op* special(const Op& op, Warp& w) {
+  u8* d = target<T>(op, w);
+  w.clock += 64;  // time passes between readings, the same on every machine
+  for (unsigned l = 0; l < kLanes; ++l) write<T>(d, l, T(special_value(op, w, l)));
+  commit<T>(op, w);
+  return &op + 1;
+}
+template <class T>
+const Op* frame_address(const Op& op, Warp& w) {
+  u8* d = target<T>(op, w);
+  const T value = T(w.frame->local_base + u64(op.immediate));
+  ATTEST_LANES write<T>(d, l, value);
+  commit<T>(op, w);
+  return &op + 1;
+}
+
+// --- shfl ---
+enum class Shuffle : u8 { up, down, bfly, idx };
+template <Shuffle kMode>
+const Op* shuffle(const Op& op, Warp& w) {
+  // b: lane or distance; c: clamp and segment mask; list[0]: member mask; list[1]: predicate or
+  // none
+  const u32* members = reinterpret_cast<const u32*>(slot<u32>(w, op.list[0]));
+  u32 named = 0, unnamed = 0;
+  for (u32 left = w.mask; left; left &= left - 1) {
+    const u32 l = u32(__builtin_ctz(left));
+    named |= members[l];
+    unnamed |= ~members[l] & (1u << l);
+  }
+  if (((named & w.live & ~w.mask) | unnamed) != 0) return wait_for_lanes(w, op, named, unnamed);
+  const u32* a = reinterpret_cast<const u32*>(slot<u32>(w, op.a));
+  const u32* b = reinterpret_cast<const u32*>(slot<u32>(w, op.b));
+  const u32* c = reinterpret_cast<const u32*>(slot<u32>(w, op.c));
+  u32* d = reinterpret_cast<u32*>(w.scratch);
+  u32 inside = 0;
+  for (u32 l = 0; l < kLanes; ++l) {
+    const u32 segment = (c[l] >> 8) & 31, clamp = c[l] & 31, distance = b[l] & 31;
+    const u32 low = l & segment, high = low | (clamp & ~segment);
+    u32 from = 0;
+    bool valid = false;
+    switch (kMode) {
+      case Shuffle::up:
+        from = l - distance, valid = s32(from) >= s32(high);
+        break;
+      case Shuffle::down:
+        from = l + distance, valid = from <= high;
+        break;
+      case Shuffle::bfly:
+        from = l ^ distance, valid = from <= high;
+        break;
+      case Shuffle::idx:
+        from = low | (distance & ~segment), valid = from <= high;
+        break;
+    }
+    d[l] = a[valid ? from & 31 : l];
+    inside |= u32(valid) << l;
+  }
+  if (op.d != kNone) merge<u32>(slot<u32>(w, op.d), w.scratch, w.mask);
+  if (op.list[1] != kNone) write_predicate(w, op.list[1], inside);
+  return &op + 1;
+}
+
+// --- setp ---
+enum class Relation : u8 { eq, ne, lt, le, num, none };
+Relation relation_of(const Spelling& s) {
+  if (s.has(M::eq)) return Relation::eq;
+  if (s.has(M::ne)) return Relation::ne;
+  if (s.has(M::lt)) return Relation::lt;
+  if (s.has(M::le)) return Relation::le;
+  return s.has(M::num) ? Relation::num : Relation::none;
+}
+template <class T>
+Handler compare_integers(Relation r) {
+  switch (r) {
+    case Relation::eq:
+      return comparing<equal<T>>;
+    case Relation::ne:
+      return comparing<unequal<T>>;
+    case Relation::lt:
+      return comparing<less<T>>;
+    case Relation::le:
+      return comparing<less_equal<T>>;
+    default:
+      return nullptr;
+  }
+}
+template <bool kFlush>
+Handler compare_f32(Relation r) {
+  switch (r) {
+    case Relation::eq:
+      return comparing<equal_f32<kFlush>>;
+    case Relation::ne:
+      return comparing<unequal_f32<kFlush>>;
+    case Relation::lt:
+      return comparing<less_f32<kFlush>>;
+    case Relation::le:
+      return comparing<less_equal_f32<kFlush>>;
+    default:
+      return comparing<ordered_f32>;
+  }
+}
+Handler compare_f64(Relation r) {
+  switch (r) {
+    case Relation::eq:
+      return comparing<equal_f64>;
+    case Relation::ne:
+      return comparing<unequal_f64>;
+    case Relation::lt:
+      return comparing<less_f64>;
+    case Relation::le:
+      return comparing<less_equal_f64>;
+    default:
+      return comparing<ordered_f64>;
+  }
+}
+template <class H, bool kFlush>
+Handler compare_half(Relation r) {
+  switch (r) {
+    case Relation::eq:
+      return comparing<equal16<H, kFlush>>;
+    case Relation::ne:
+      return comparing<unequal16<H, kFlush>>;
+    case Relation::lt:
+      return comparing<less16<H, kFlush>>;
+    case Relation::le:
+      return comparing<less_equal16<H, kFlush>>;
+    default:
+      return comparing<ordered16<H>>;
+  }
+}
+
+}  // namespace
+
+const Handler kPlain[std::size_t(Plain::kCount)] = {
+    guarded,
+    uncounted,
+    join,
+    bra,
+    bra_conditional,
+    lanewise<copy<u32>>,
+    lanewise<copy<u64>>,
+    [](const Op& op, Warp& w) -> const Op* {
+      const u8* a = slot<u32>(w, op.a);
+      u8* d = target<u64>(op, w);
+      ATTEST_LANES write<u64>(d, l, read<u32>(a, l));
+      commit<u64>(op, w);
+      return &op + 1;
+    },
+    [](const Op& op, Warp& w) -> const Op* {
+      const u8* a = slot<s32>(w, op.a);
+      u8* d = target<s64>(op, w);
+      ATTEST_LANES write<s64>(d, l, read<s32>(a, l));
+      commit<s64>(op, w);
+      return &op + 1;
+    },
+    [](const Op& op, Warp& w) -> const Op* {
+      const u8* a = slot<u64>(w, op.a);
+      u8* d = target<u32>(op, w);
+      ATTEST_LANES write<u32>(d, l, u32(read<u64>(a, l)));
+      commit<u32>(op, w);
+      return &op + 1;
+    },
+    predicate_logic,
+    predicate_constant,
+    select_lanes<u32>,
+    select_lanes<u64>,
+    special<u32>,
+    special<u64>,
+    frame_address<u64>,
+    frame_address<u32>,
+    lanewise<pack_words>,
+    lanewise<high_word>,
+    [](const Op& op, Warp&) -> const Op* { return &op + 1; },
+};
+
+/// The decoder turns every comparison into one of these five and swaps, negates and combines.
+Handler select_setp(const Spelling& s) {
+  const Relation r = relation_of(s);
+  if (r == Relation::none) return nullptr;
+  const bool ftz = s.has(M::ftz);
+  switch (s.types[s.type_count - 1]) {
+    case Type::b16:
+    case Type::u16:
+      return compare_integers<u16>(r);
+    case Type::s16:
+      return compare_integers<s16>(r);
+    case Type::b32:
+    case Type::u32:
+      return compare_integers<u32>(r);
+    case Type::s32:
+      return compare_integers<s32>(r);
+    case Type::b64:
+    case Type::u64:
+      return compare_integers<u64>(r);
+    case Type::s64:
+      return compare_integers<s64>(r);
+    case Type::f32:
+      return ftz ? compare_f32<true>(r) : compare_f32<false>(r);
+    case Type::f64:
+      return compare_f64(r);
+    case Type::f16:
+      return ftz ? compare_half<F16, true>(r) : compare_half<F16, false>(r);
+    case Type::bf16:
+      return compare_half<BF16, false>(r);
+    default:
+      return nullptr;
+  }
+}
+Handler select_set(const Spelling& s) {
+  return select_setp(s);
+}
+Handler select_selp(const Spelling& s) {
+  return s.type_count == 1 && ptx::size_of(s.type()) == 8 ? select_lanes<u64> : select_lanes<u32>;
+}
+Handler select_slct(const Spelling& s) {
+  const bool wide = ptx::size_of(s.type()) == 8;
+  if (s.types[1] == Type::s32) return wide ? lanewise<by_sign<u64>> : lanewise<by_sign<u32>>;
+  if (s.types[1] == Type::f32)
+    return wide ? lanewise<by_sign_f32<u64>> : lanewise<by_sign_f32<u32>>;
+  return nullptr;
+}
+Handler select_shfl(const Spelling& s) {
+  if (s.has(M::up)) return shuffle<Shuffle::up>;
+  if (s.has(M::down)) return shuffle<Shuffle::down>;
+  if (s.has(M::bfly)) return shuffle<Shuffle::bfly>;
+  return s.has(M::idx) ? shuffle<Shuffle::idx> : nullptr;
+}
+
+const Op* run(Warp& w, const Op* op, s64& budget) {
+  s64 left = budget;
+  while (left > 0) {
+    --left;
+    op = op->run(*op, w);
+    if (op == nullptr) break;
+  }
+  budget = left;
+  return op;
+}
+
+}  // namespace attest::emulator::ATTEST_ISA

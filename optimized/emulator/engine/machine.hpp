@@ -1,0 +1,154 @@
+// What a running warp is made of: decoded operations, frames, fragments, lanes.
+// Plain data, shared by the code that is compiled once per instruction set and by the code that is
+// compiled once. So nothing here may have an inline function that a linker could pick from the
+// wrong instruction set: all are forced inline.
+#pragma once
+#include <cstdint>
+
+namespace attest::emulator {
+
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using s8 = std::int8_t;
+using s16 = std::int16_t;
+using s32 = std::int32_t;
+using s64 = std::int64_t;
+
+inline constexpr unsigned kLanes = 32;
+inline constexpr u32 kAllLanes = 0xffffffffu;
+inline constexpr u32 kNone = ~0u;
+
+struct Op;
+struct Warp;
+struct Block;
+struct Code;
+
+/// Executes one operation on the current fragment and returns the next one, or nullptr when the
+/// warp has nothing more to run for now (finished, waiting, or stopped by a fault).
+using Handler = const Op* (*)(const Op&, Warp&);
+
+/// A decoded operation. Operands are byte offsets into the frame's slots: narrow ones hold 32 lanes
+/// of 4 bytes, wide ones 32 lanes of 8; bit 0 set means the constant pool of the code. Predicates
+/// are one 32-bit word each, a bit per lane, and their operands are plain indices.
+struct Op {
+  Handler run;
+  Handler inner;  // what `run` wraps, when it is a guard
+  u32 d, a, b, c;
+  s64 immediate;
+  union {
+    const u32* list;   // further operands
+    const Op* target;  // of a branch
+  };
+  u32 origin;  // index into ptx::Function::body
+  u32 cache;   // index into the worker's intervals
+  u32 guard;   // predicate index, or kNone
+  u8 guard_negated;
+  u8 count;   // elements of a vector access
+  u8 choice;  // small argument of the handler: which special register, which atomic
+  u8 flags;
+};
+static_assert(sizeof(Op) == 72 || sizeof(Op) == 64);
+
+enum OpFlag : u8 {
+  kPolls = 1,      // reads memory that another block may change
+  kUncounted = 2,  // not an instruction of the PTX text
+  kAligned = 4,    // .aligned: all lanes of the warp must execute it together
+  kHasCount = 8,   // bar: has a thread count
+  kNoResult = 16,
+};
+
+/// One activation of a function by some lanes. Lanes that call from the same place share it.
+struct Frame {
+  Frame* parent;
+  const Code* code;
+  const Op* return_to;
+  const Op* call_site;
+  u8* narrow[2];  // slots, constants (minus one: the tag bit)
+  u8* wide[2];
+  u32* predicates;
+  u32 local_base, local_top;  // this frame's part of each lane's local memory
+  u32 depth;
+  u32 lanes;  // still inside
+  u8* storage;
+  u64 storage_bytes;
+};
+
+enum class Wait : u8 { none, lanes, warp_barrier, block_barrier };
+
+/// Lanes that stand at the same place. `wait` says why they cannot run.
+struct Fragment {
+  const Op* pc;
+  Frame* frame;
+  u32 mask;
+  Wait wait;
+  u8 barrier;
+  u32 members;  // lanes waited for
+};
+
+/// The part of an allocation that an operation touched last: addresses low + [0, count) may be
+/// the start of an access of that operation's width.
+struct Interval {
+  u64 low, count;
+};
+
+struct alignas(64) Warp {
+  u8* narrow[2];
+  u8* wide[2];
+  u32* predicates;
+  u32 mask;           // lanes that execute the current operation
+  u32 active;         // lanes of the current fragment
+  const Op* join_at;  // lowest pc among the other runnable fragments of this depth
+  u8* shared;
+  u64 shared_bytes;
+  u8* local;  // lane-major
+  u64 local_stride;
+  const u8* parameters;
+  u64 parameter_bytes;
+  Interval* intervals;
+  Block* block;
+  Frame* frame;
+  const Op* resume;  // where the current fragment goes on; nullptr: none is loaded
+  u32 live;          // lanes that exist and have not exited
+  u32 existing;      // lanes that the block's size gives this warp
+  u32 index;         // within the block
+  u32 other_count;
+  u64 uncounted;
+  u64 clock;
+  u8 polled;   // touched memory that other blocks may change, since last asked
+  u8 rotated;  // the current fragment is not the one of lowest pc
+  Fragment others[kLanes];
+  alignas(64) u8 scratch[kLanes * 8];
+  alignas(64) u32 thread[3][kLanes];  // %tid
+  const u32* grid;                    // nctaid[3]
+  const u32* block_extent;            // ntid[3]
+  const u32* block_index;             // ctaid[3]
+};
+
+// Address windows of the spaces that are no host memory. Bits 56..63 are never set in a host
+// address, so no window can collide with one.
+inline constexpr u64 kSharedWindow = 0x0100'0000'0000'0000;
+inline constexpr u64 kLocalWindow = 0x0200'0000'0000'0000;
+inline constexpr u64 kParamWindow = 0x0300'0000'0000'0000;
+inline constexpr u64 kCodeWindow = 0x0400'0000'0000'0000;
+inline constexpr u64 kWindowBytes = u64{1} << 32;
+
+enum class Space : u8 { generic, global, shared, local, param, constant };
+
+// --- what the handlers ask of the code that is compiled once (warp.cpp, memcheck.cpp, ...) ---
+/// The current fragment wants to go on at `pc`; fragments with precedence go first, equals merge.
+const Op* go_to(Warp& warp, const Op* pc);
+/// The lanes `taken` go to the target, the others to the next operation.
+const Op* split(Warp& warp, const Op& op, const Op* target, u32 taken);
+/// The current fragment has come to a .sync operation without all lanes its member masks name: it
+/// waits for them, or goes on when they stand here already. `unnamed` lanes execute the operation
+/// though their own mask leaves them out, which is a fault.
+const Op* wait_for_lanes(Warp& warp, const Op& op, u32 members, u32 unnamed);
+/// Checks and translates `at` (generic or global addresses) for the lanes of warp.mask.
+/// False: a fault was recorded.
+bool find_places(const Op& op, Warp& warp, u64* at, u32 bytes, Space space);
+/// Records the fault of an access outside shared, local or param memory.
+void fault_place(const Op& op, Warp& warp, u32 lane, u64 offset, u32 bytes, Space space);
+
+}  // namespace attest::emulator

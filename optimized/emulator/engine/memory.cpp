@@ -1,0 +1,163 @@
+// Allocations with red zones and quarantine.
+#include "optimized/emulator/engine/memory.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace attest::emulator {
+namespace {
+
+constexpr std::size_t kRedZone = 256;
+constexpr std::size_t kQuarantineBytes = std::size_t{256} << 20;
+// Memory above this size is given back to the host at once: only its address range is remembered.
+constexpr std::size_t kQuarantineOneBytes = std::size_t{64} << 20;
+
+bool is_mapped(u64 address) {
+  const u64 page = u64(sysconf(_SC_PAGESIZE));
+  return msync(reinterpret_cast<void*>(address / page * page), page, MS_ASYNC) == 0;
+}
+
+}  // namespace
+
+Memory::~Memory() {
+  for (auto& [base, entry] : live_) std::free(entry.block);
+  for (auto& [base, entry] : freed_) std::free(entry.block);
+}
+
+void* Memory::allocate(std::size_t bytes, std::string name, std::size_t alignment) {
+  alignment = std::max<std::size_t>(alignment, 256);
+  if (bytes > (std::size_t{1} << 46)) return nullptr;
+  const std::size_t room = std::max<std::size_t>(bytes, 1);
+  const std::size_t total = (room + 2 * kRedZone + 2 * alignment - 1) / alignment * alignment;
+  void* block = std::aligned_alloc(alignment, total);
+  if (block == nullptr) return nullptr;
+  const u64 begin =
+      (reinterpret_cast<u64>(block) + kRedZone + alignment - 1) / alignment * alignment;
+  std::memset(block, 0xff, total);
+  const std::scoped_lock lock(mutex_);
+  // The host may hand out again what a trimmed quarantine entry described.
+  for (auto it = freed_.begin(); it != freed_.end();) {
+    const bool overlaps = it->second.whole.begin < begin + room && begin < it->second.whole.end;
+    it = overlaps && it->second.block == nullptr ? freed_.erase(it) : std::next(it);
+  }
+  const Range range{begin, begin + bytes};
+  live_.emplace(begin, Entry{range, range, block, std::move(name)});
+  bytes_in_use_ += bytes;
+  return reinterpret_cast<void*>(begin);
+}
+
+bool Memory::release(void* address) {
+  const std::scoped_lock lock(mutex_);
+  const auto it = live_.find(reinterpret_cast<u64>(address));
+  if (it == live_.end()) return false;
+  Entry entry = std::move(it->second);
+  live_.erase(it);
+  const std::size_t bytes = entry.whole.end - entry.whole.begin;
+  bytes_in_use_ -= bytes;
+  if (bytes > kQuarantineOneBytes) {
+    std::free(entry.block);
+    entry.block = nullptr;
+  } else {
+    bytes_quarantined_ += bytes;
+  }
+  freed_order_.push_back(entry.whole.begin);
+  freed_.insert_or_assign(entry.whole.begin, std::move(entry));
+  trim_quarantine();
+  return true;
+}
+
+void Memory::trim_quarantine() {
+  constexpr std::size_t kRemembered = 4096;
+  while (!freed_order_.empty() &&
+         (bytes_quarantined_ > kQuarantineBytes || freed_order_.size() > kRemembered)) {
+    const auto it = freed_.find(freed_order_.front());
+    freed_order_.pop_front();
+    if (it == freed_.end()) continue;
+    if (it->second.block != nullptr) {
+      bytes_quarantined_ -= it->second.whole.end - it->second.whole.begin;
+      std::free(it->second.block);
+    }
+    freed_.erase(it);
+  }
+}
+
+bool Memory::restrict_access(u64 begin, std::size_t bytes) {
+  const std::scoped_lock lock(mutex_);
+  auto it = live_.upper_bound(begin);
+  if (it == live_.begin()) return false;
+  Entry& entry = std::prev(it)->second;
+  if (begin < entry.whole.begin || begin > entry.whole.end || entry.whole.end - begin < bytes)
+    return false;
+  entry.accessible = {begin, begin + bytes};
+  return true;
+}
+
+const Memory::Entry* Memory::entry_of(u64 address) const {
+  auto it = live_.upper_bound(address);
+  if (it == live_.begin()) return nullptr;
+  const Entry& entry = std::prev(it)->second;
+  return address < entry.whole.end || address == entry.whole.begin ? &entry : nullptr;
+}
+
+std::optional<Memory::Range> Memory::find(u64 address) const {
+  const std::scoped_lock lock(mutex_);
+  const Entry* entry = entry_of(address);
+  return entry ? std::optional(entry->whole) : std::nullopt;
+}
+
+std::optional<Memory::Range> Memory::find_accessible(u64 address) const {
+  const std::scoped_lock lock(mutex_);
+  const Entry* entry = entry_of(address);
+  return entry && entry->accessible.contains(address) ? std::optional(entry->accessible)
+                                                      : std::nullopt;
+}
+
+std::string Memory::describe(u64 address, std::size_t bytes) const {
+  const std::scoped_lock lock(mutex_);
+  const auto called = [](const Entry& e) {
+    const u64 size = e.whole.end - e.whole.begin;
+    return e.name.empty() ? fmt::format("a {}-byte allocation", size)
+                          : fmt::format("the {}-byte variable '{}'", size, e.name);
+  };
+  if (address < 4096) return "the address is null or nearly so";
+  if (const Entry* e = entry_of(address); e != nullptr && address < e->whole.end) {
+    const Range& a = e->accessible;
+    if (address < a.begin || address >= a.end) {
+      const bool before = address < a.begin;
+      return fmt::format("{} bytes {} the {} bytes of {} that this launch may touch",
+                         before ? a.begin - address : address - a.end,
+                         before ? "before" : "past the end of", a.end - a.begin, called(*e));
+    }
+    return fmt::format("the access begins {} bytes before the end of {} and is {} bytes wide",
+                       a.end - address, called(*e), bytes);
+  }
+  for (const auto& [base, e] : freed_) {
+    if (e.whole.contains(address)) {
+      return fmt::format("{} bytes into {} that was freed", address - e.whole.begin, called(e));
+    }
+  }
+  // The nearest live allocation, if it is near at all.
+  const Entry* nearest = nullptr;
+  u64 distance = u64{1} << 20;
+  auto it = live_.upper_bound(address);
+  if (it != live_.end() && it->second.whole.begin - address < distance) {
+    nearest = &it->second, distance = it->second.whole.begin - address;
+  }
+  if (it != live_.begin()) {
+    const Entry& below = std::prev(it)->second;
+    if (address - below.whole.end < distance) {
+      return fmt::format("{} bytes past the end of {}", address - below.whole.end, called(below));
+    }
+  }
+  if (nearest != nullptr) return fmt::format("{} bytes before {}", distance, called(*nearest));
+  if (address < kSharedWindow && is_mapped(address))
+    return "this is host memory, which a kernel may not touch";
+  return "no allocation is near";
+}
+
+}  // namespace attest::emulator

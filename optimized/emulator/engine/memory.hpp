@@ -1,0 +1,56 @@
+// The emulated device's global memory: allocations in ordinary host memory, each between red zones,
+// with a memory of what was freed. Knows addresses; does not know who accesses them.
+#pragma once
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "optimized/emulator/engine/machine.hpp"
+
+namespace attest::emulator {
+
+class Memory {
+ public:
+  Memory() = default;
+  ~Memory();
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  struct Range {
+    u64 begin = 0, end = 0;
+    bool contains(u64 address) const { return address >= begin && address < end; }
+  };
+
+  /// Poisoned with 0xff. nullptr when the host has no memory left. `alignment` is at least 256.
+  void* allocate(std::size_t bytes, std::string name = {}, std::size_t alignment = 256);
+  bool release(void* address);
+  bool restrict_access(u64 begin, std::size_t bytes);
+  /// The whole live allocation that contains the address.
+  std::optional<Range> find(u64 address) const;
+  /// The part of it that kernels may touch.
+  std::optional<Range> find_accessible(u64 address) const;
+  std::size_t bytes_in_use() const { return bytes_in_use_; }
+
+  /// "4 bytes past the end of a 4096-byte allocation": where an address lies, for a message.
+  std::string describe(u64 address, std::size_t bytes) const;
+
+ private:
+  struct Entry {
+    Range whole, accessible;
+    void* block = nullptr;  // what the host allocated
+    std::string name;       // of a module variable
+  };
+  const Entry* entry_of(u64 address) const;
+  void trim_quarantine();
+
+  mutable std::mutex mutex_;
+  std::map<u64, Entry> live_;   // by first address
+  std::map<u64, Entry> freed_;  // quarantined: the memory is not reused yet
+  std::deque<u64> freed_order_;
+  std::size_t bytes_in_use_ = 0, bytes_quarantined_ = 0;
+};
+
+}  // namespace attest::emulator

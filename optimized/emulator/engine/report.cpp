@@ -1,0 +1,76 @@
+// Turns a fault into a finding: who, where, what.
+#include <cxxabi.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "optimized/emulator/engine/block.hpp"
+#include "optimized/emulator/engine/spelling.hpp"
+
+namespace attest::emulator {
+namespace {
+
+/// The name as a programmer writes it, without parameters; the mangled one when it cannot be read.
+std::string readable(const std::string& mangled) {
+  int status = 0;
+  char* text = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
+  if (status != 0 || text == nullptr) return mangled;
+  std::string name = text;
+  std::free(text);
+  int depth = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name[i] == '<') ++depth;
+    if (name[i] == '>') --depth;
+    if (name[i] == '(' && depth == 0 && !name.substr(i).starts_with("(anonymous"))
+      return name.substr(0, i);
+  }
+  return name;
+}
+
+const Code& code_of(const Warp& warp, const Op& op) {
+  for (const auto& [index, code] : warp.block->launch->program->codes) {
+    if (&op >= code->ops.data() && &op < code->ops.data() + code->ops.size()) return *code;
+  }
+  return *warp.block->launch->program->entry;
+}
+
+std::string line_text(const LoadedModuleState& module, const ptx::Instruction& instruction) {
+  const ptx::SourceLine& s = instruction.source;
+  if (s.line != 0 && s.file < module.module.files.size()) {
+    const std::string& path = module.module.files[s.file];
+    const std::size_t slash = path.rfind('/');
+    return fmt::format("{}:{}", slash == std::string::npos ? path : path.substr(slash + 1), s.line);
+  }
+  return fmt::format("PTX line {}", instruction.text_line);
+}
+
+}  // namespace
+
+std::string place_text(const Warp& w, const Op& op, u32 lane) {
+  const Program& program = *w.block->launch->program;
+  const Code& code = code_of(w, op);
+  const ptx::Instruction& instruction = code.function->body[op.origin];
+  std::string text =
+      fmt::format("kernel {}, block ({},{},{}), thread ({},{},{}), {}, {}",
+                  readable(program.entry->function->name), w.block->index[0], w.block->index[1],
+                  w.block->index[2], w.thread[0][lane], w.thread[1][lane], w.thread[2][lane],
+                  line_text(*program.module, instruction), written(instruction));
+  if (&code != program.entry) text += " in " + readable(code.function->name);
+  return text;
+}
+
+const Op* fault(Warp& w, const Op& op, u32 lane, std::string_view kind, std::string_view what) {
+  Block& block = *w.block;
+  LaunchState& launch = *block.launch;
+  block.faulted = true;
+  CheckerFinding finding{std::string(kind), place_text(w, op, lane) + ": " + std::string(what)};
+  const std::scoped_lock lock(launch.mutex);
+  if (block.number < launch.fault_block) {
+    launch.fault_block = block.number;
+    launch.fault_block_seen.store(block.number);
+    launch.fault = std::move(finding);
+  }
+  return nullptr;
+}
+
+}  // namespace attest::emulator

@@ -1,0 +1,183 @@
+// What cvt computes between numbers, one lane at a time. Pure functions.
+#pragma once
+#include "optimized/emulator/engine/semantics_half.hpp"
+#include "optimized/emulator/engine/semantics_integer.hpp"
+
+namespace attest::emulator::ATTEST_ISA {
+
+template <>
+struct UnsignedOf<u8> {
+  using type = u8;
+  using wide = u16;
+};
+template <>
+struct UnsignedOf<s8> {
+  using type = u8;
+  using wide = s16;
+};
+
+/// Integer to integer: extends or truncates; .sat clamps.
+template <class D, class A, bool kSaturate>
+ATTEST_INLINE D int_to_int(A a) {
+  if constexpr (kSaturate) {
+    const __int128 v = a, low = kLowest<D>, high = kHighest<D>;
+    return v < low ? kLowest<D> : v > high ? kHighest<D> : D(a);
+  }
+  return D(a);
+}
+
+/// Rounds to an integral value. Domain: all; integers, infinities and NaN return themselves.
+/// Error: none. Special: the sign of a zero result is that of x.
+template <Rounding kMode>
+ATTEST_INLINE double integral(double x) {
+  const double magnitude = bits_as<double>(bits_as<u64>(x) & ~(u64{1} << 63));
+  const u64 sign = bits_as<u64>(x) & (u64{1} << 63);
+  const bool small = magnitude < 0x1p52;
+  double r = bits_as<double>(bits_as<u64>((magnitude + 0x1p52) - 0x1p52) | sign);
+  if (kMode == Rounding::zero) r = (sign ? r < x : r > x) ? r - (sign ? -1.0 : 1.0) : r;
+  if (kMode == Rounding::down) r = r > x ? r - 1.0 : r;
+  if (kMode == Rounding::up) r = r < x ? r + 1.0 : r;
+  return small ? bits_as<double>((bits_as<u64>(r) & ~(u64{1} << 63)) | sign) : x;
+}
+
+/// Float to integer: rounds, clamps to the range of D; NaN gives 0.
+template <class D, Rounding kMode>
+ATTEST_INLINE D to_integer(double x) {
+  const double r = integral<kMode>(x);
+  // 2^(n-1) or 2^n: the first value too large.
+  constexpr double high = kIsSigned<D>     ? double(u64(kHighest<D>) + 1)
+                          : sizeof(D) == 8 ? 0x1p64
+                                           : double(u64(kHighest<D>)) + 1.0;
+  constexpr double low = double(kLowest<D>);
+  if (is_nan(x)) return 0;
+  if (r >= high) return kHighest<D>;
+  if (r <= low) return kLowest<D>;
+  return D(r);
+}
+
+/// 64-bit integer to float or double, rounded once. Narrower integers are exact in double.
+template <Rounding kMode>
+ATTEST_INLINE Exact exact_of(s64 a) {
+  // The upper 32 bits and the lower 32 bits are both exact, and so is their sum as two doubles.
+  return exact_sum(double(a >> 32) * 0x1p32, double(u64(a) & 0xffffffffu));
+}
+template <Rounding kMode>
+ATTEST_INLINE Exact exact_of(u64 a) {
+  return exact_sum(double(a >> 32) * 0x1p32, double(a & 0xffffffffu));
+}
+template <class A, Rounding kMode>
+ATTEST_INLINE float int_to_f32(A a) {
+  if constexpr (sizeof(A) == 8)
+    return round_exact<kMode>(exact_of<kMode>(a));
+  else if constexpr (kMode == Rounding::nearest)
+    return float(a);
+  else
+    return round_exact<kMode>({double(a), 0.0});
+}
+template <class A, Rounding kMode>
+ATTEST_INLINE double int_to_f64(A a) {
+  if constexpr (sizeof(A) < 8)
+    return double(a);
+  else {
+    const Exact e = exact_of<kMode>(a);
+    const u64 b = bits_as<u64>(e.high);
+    const bool negative = b >> 63;
+    if (kMode == Rounding::down && e.low < 0) return bits_as<double>(negative ? b + 1 : b - 1);
+    if (kMode == Rounding::up && e.low > 0) return bits_as<double>(negative ? b - 1 : b + 1);
+    if (kMode == Rounding::zero && (negative ? e.low > 0 : e.low < 0))
+      return bits_as<double>(b - 1);
+    return e.high;
+  }
+}
+/// Integer to a 16-bit float, rounded once.
+template <class H, class A, Rounding kMode>
+ATTEST_INLINE u16 int_to_16(A a) {
+  Exact e{};
+  if constexpr (sizeof(A) == 8)
+    e = exact_of<kMode>(a);
+  else
+    e = {double(a), 0.0};
+  return narrow_directed<H, kMode>(odd_float(e));
+}
+
+template <bool kFlush, bool kSaturate>
+ATTEST_INLINE float f32_to_f32(float a) {
+  return result<kFlush, kSaturate>(operand<kFlush>(a));
+}
+template <Rounding kMode, bool kFlush, bool kSaturate>
+ATTEST_INLINE float f32_integral(float a) {
+  return result<kFlush, kSaturate>(float(integral<kMode>(operand<kFlush>(a))));
+}
+template <Rounding kMode, bool kSaturate>
+ATTEST_INLINE double f64_integral(double a) {
+  const double r = is_nan(a) ? quiet(a) : integral<kMode>(a);
+  return kSaturate ? saturate(r) : r;
+}
+template <bool kSaturate>
+ATTEST_INLINE double f64_to_f64(double a) {
+  return kSaturate ? saturate(a) : is_nan(a) ? quiet(a) : a;
+}
+template <Rounding kMode, bool kFlush, bool kSaturate>
+ATTEST_INLINE float f64_to_f32(double a) {
+  return result<kFlush, kSaturate>(round_exact<kMode>({a, 0.0}));
+}
+template <bool kFlush, bool kSaturate>
+ATTEST_INLINE double f32_to_f64(float a) {
+  const double r =
+      is_nan(a) ? bits_as<double>(u64{0x7fffffffe0000000}) : double(operand<kFlush>(a));
+  return kSaturate ? saturate(r) : r;
+}
+template <class H, Rounding kMode, bool kSaturate, bool kRelu>
+ATTEST_INLINE u16 f32_to_16(float a) {
+  return result16<H, false, kSaturate, kRelu>(narrow_directed<H, kMode>(a));
+}
+template <class H, Rounding kMode>
+ATTEST_INLINE u16 f32_to_16_flushed(float a) {
+  return narrow_directed<H, kMode>(flush(a));
+}
+template <class H, Rounding kMode, bool kSaturate>
+ATTEST_INLINE u16 f64_to_16(double a) {
+  return result16<H, false, kSaturate, false>(narrow_directed<H, kMode>(odd_float({a, 0.0})));
+}
+template <class H, bool kSaturate>
+ATTEST_INLINE float to_f32(u16 a) {
+  const float r = canonical(H::widen(a));
+  return kSaturate ? saturate(r) : r;
+}
+template <class H>
+ATTEST_INLINE double to_f64(u16 a) {
+  return f32_to_f64<false, false>(H::widen(a));
+}
+template <class To, class From, Rounding kMode>
+ATTEST_INLINE u16 convert16(u16 a) {
+  return narrow_directed<To, kMode>(From::widen(a));
+}
+template <class H, Rounding kMode>
+ATTEST_INLINE u16 integral16(u16 a) {
+  return H::narrow(float(integral<kMode>(H::widen(a))));
+}
+template <class H, class D, Rounding kMode>
+ATTEST_INLINE D int_from_16(u16 a) {
+  return to_integer<D, kMode>(H::widen(a));
+}
+template <class D, Rounding kMode, bool kFlush>
+ATTEST_INLINE D int_from_f32(float a) {
+  return to_integer<D, kMode>(operand<kFlush>(a));
+}
+template <class D, Rounding kMode>
+ATTEST_INLINE D int_from_f64(double a) {
+  return to_integer<D, kMode>(a);
+}
+
+/// Two floats into a packed pair: the first operand becomes the upper half.
+template <class H, Rounding kMode, bool kRelu, bool kFinite>
+ATTEST_INLINE u32 pack16(float high, float low) {
+  u16 h = f32_to_16<H, kMode, false, kRelu>(high), l = f32_to_16<H, kMode, false, kRelu>(low);
+  if (kFinite) {
+    if ((h & 0x7fff) == H::kInfinity) h = u16(h - 1);
+    if ((l & 0x7fff) == H::kInfinity) l = u16(l - 1);
+  }
+  return u32(h) << 16 | l;
+}
+
+}  // namespace attest::emulator::ATTEST_ISA
