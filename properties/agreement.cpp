@@ -1,3 +1,4 @@
+// The comparison with the oracle that prefill and decode share.
 #include "properties/agreement.hpp"
 
 #include "properties/ask.hpp"

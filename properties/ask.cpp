@@ -1,3 +1,5 @@
+// Asking: what a subject must have answered before any property may look at its numbers. Knows the
+// shapes that replies must have, and nothing of what should be in them.
 #include "properties/ask.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// How comparisons become a Verdict: the margin, the worst element, and the sentence about it.
 #include "properties/judge.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The oracle behind the face of a Subject; append is a copy and projection an exact sum.
 #include "properties/oracle_subject.hpp"
 
 #include "properties/exact_dot.hpp"

@@ -1,3 +1,5 @@
+// Tiled attention in f32 with a running maximum, written for reading. Shares no code with any
+// kernel.
 #include "properties/tiled_subject.hpp"
 
 #include <algorithm>

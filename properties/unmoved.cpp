@@ -1,3 +1,4 @@
+// Rows that must not move: by bits, or within bounds for a subject that promises no bits.
 #include "properties/unmoved.hpp"
 
 namespace attest {

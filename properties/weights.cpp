@@ -1,3 +1,4 @@
+// One-hot values, laid out so that O holds the weights. Knows nothing of what weights should be.
 #include "properties/weights.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// The wrong answers as one table, and the plain double attention that commits each of them. It is
+// nobody's reference: where nothing is done wrong it may differ from the truth by double's
+// rounding.
 #include "properties/wrong_answers.hpp"
 
 #include <algorithm>

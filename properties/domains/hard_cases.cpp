@@ -1,3 +1,4 @@
+// Tables of case lines. Each line is the smallest input that shows the mistake named beside it.
 #include "properties/domains/hard_cases.hpp"
 
 namespace attest {
