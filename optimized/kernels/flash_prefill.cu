@@ -33,9 +33,16 @@ __host__ __device__ constexpr int rows_per_tile(int rows_per_thread) {
   return kWarps * kRowGroups * rows_per_thread;
 }
 
+// With ATTEST_FEWER_INSTANCES (mutants: compiled often, run little) two widths of V must do.
+#ifdef ATTEST_FEWER_INSTANCES
+constexpr int kWidestOfFourRows = 64;
+#else
+constexpr int kWidestOfFourRows = 128;
+#endif
+
 /// A row of 8 threads holds v_depth columns; 256 columns in turn leave registers for 2 rows only.
 constexpr int rows_per_thread(int v_depth) {
-  return v_depth > 128 ? 2 : 4;
+  return v_depth > kWidestOfFourRows ? 2 : 4;
 }
 
 int shared_floats(int rows, int depth, int padded_v_depth) {
@@ -325,11 +332,18 @@ cudaError_t launch_flash_prefill(const AttestAttention& attention) {
   if (flash_prefill_blocks(attention.problem) == 0) {
     return cudaSuccess;
   }
-  return v_depth <= 16    ? launch<2>(attention)
-         : v_depth <= 32  ? launch<4>(attention)
-         : v_depth <= 64  ? launch<8>(attention)
-         : v_depth <= 128 ? launch<16>(attention)
-                          : launch<32>(attention);
+#ifndef ATTEST_FEWER_INSTANCES
+  if (v_depth <= 16) {
+    return launch<2>(attention);
+  }
+  if (v_depth <= 32) {
+    return launch<4>(attention);
+  }
+  if (v_depth > 64 && v_depth <= 128) {
+    return launch<16>(attention);
+  }
+#endif
+  return v_depth <= 64 ? launch<8>(attention) : launch<32>(attention);
 }
 
 }  // namespace attest::kernels

@@ -250,8 +250,12 @@ __global__ void __launch_bounds__(kWarp) combine_parts(const __grid_constant__ A
 }
 
 /// Few rows, as in the decode of one token without groups: four at a time would mostly idle.
-int rows_per_warp(const AttestProblem& problem) {
+int rows_per_warp([[maybe_unused]] const AttestProblem& problem) {
+#ifdef ATTEST_FEWER_INSTANCES  // see flash_prefill.cu
+  return 4;
+#else
   return problem.query_heads / problem.kv_heads * problem.queries == 1 ? 1 : 4;
+#endif
 }
 
 int64_t row_groups(const AttestProblem& problem) {
@@ -270,11 +274,12 @@ void launch(const AttestAttention& attention, const AttentionArguments& a, const
 template <uint32_t kFormat>
 void launch_rows(const AttestAttention& attention, const AttentionArguments& a,
                  const Parts& parts) {
+#ifndef ATTEST_FEWER_INSTANCES
   if (rows_per_warp(attention.problem) == 1) {
-    launch<kFormat, 1>(attention, a, parts);
-  } else {
-    launch<kFormat, 4>(attention, a, parts);
+    return launch<kFormat, 1>(attention, a, parts);
   }
+#endif
+  launch<kFormat, 4>(attention, a, parts);
 }
 
 }  // namespace
