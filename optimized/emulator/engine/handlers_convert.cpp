@@ -77,7 +77,9 @@ Handler float_from_int(const Spelling& s) {
   switch (s.types[0]) {
 #define ATTEST_INT_F32(F, R) lanewise<F<A, R>>
     case Type::f32:
-      if (!s.has(M::sat)) ATTEST_ROUNDINGS(ATTEST_INT_F32, int_to_f32) return nullptr;
+      if (s.has(M::sat)) return nullptr;
+      ATTEST_ROUNDINGS(ATTEST_INT_F32, int_to_f32)
+      return nullptr;
     case Type::f64:
       ATTEST_ROUNDINGS(ATTEST_INT_F32, int_to_f64) return nullptr;
 #define ATTEST_INT_F16(F, R) lanewise<F<F16, A, R>>
