@@ -67,10 +67,7 @@ __device__ inline float load_one(const void* base, int64_t index) {
 
 /// Up to four elements of a row that has `left` of them from here on; zeros beyond.
 template <uint32_t kFormat>
-__device__ inline float4 load_up_to_four(const void* base, int64_t index, int left, bool vectors) {
-  if (vectors && left >= 4) {
-    return load_four<kFormat>(base, index);
-  }
+__device__ inline float4 load_up_to_four(const void* base, int64_t index, int left) {
   float4 four = {0.0F, 0.0F, 0.0F, 0.0F};
   if (left > 0) four.x = load_one<kFormat>(base, index);
   if (left > 1) four.y = load_one<kFormat>(base, index + 1);

@@ -22,7 +22,7 @@
 namespace attest::kernels {
 namespace {
 
-constexpr int kThreads = 64;
+constexpr int kThreads = kTileThreads;
 constexpr int kWarps = kThreads / 32;
 constexpr int kLanesPerRow = 8;
 constexpr int kRowGroups = 32 / kLanesPerRow;             // rows of a warp side by side
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(kThreads)
   float* p_data = v_data + kKeyBlock * kVPitch;                      // (kTileRows, kKeyBlock)
   const Tile q_tile = group_major_tile(q_data, kTileRows, a.depth);  // (kTileRows, depth)
   const Tile k_tile = group_major_tile(k_data, kKeyBlock, a.depth);  // (kKeyBlock, depth)
-  const Tile v_tile = row_major_tile(v_data, kVWidth);               // (kKeyBlock, kVWidth)
+  const Tile v_tile = row_major_tile(v_data, kKeyBlock, kVWidth);    // (kKeyBlock, kVWidth)
 
   // What the tile as a whole may see: from the first key of its first row to the last of its last.
   const int last_row = min(first_row + kTileRows, queries) - 1;
@@ -198,7 +198,7 @@ __global__ void __launch_bounds__(kThreads)
       a.k.data, a.k.offset(b, kv_head, 0), a.k.row, a.depth, begin, end, a.k.format, a.k.vectors};
   const TileSource v_source = {
       a.v.data, a.v.offset(b, kv_head, 0), a.v.row, a.v_depth, begin, end, a.v.format, a.v.vectors};
-  load_tile(q_tile, q_source, first_row, kTileRows);
+  load_tile(q_tile, q_source, first_row);
 
   const int lane = threadIdx.x % 32;
   const int row_lane = lane % kLanesPerRow;
@@ -206,6 +206,7 @@ __global__ void __launch_bounds__(kThreads)
   const int thread_row = warp_row + lane / kLanesPerRow;  // and every kRowGroups-th after it
   const int first_column = row_lane * Groups::kWidth;
   const bool warp_is_idle = first_row + warp_row >= queries;
+  const bool plain = logits_are_plain(a);
 
   KeyRange range[kRows];
   float m[kRows];
@@ -225,21 +226,24 @@ __global__ void __launch_bounds__(kThreads)
 
   // Tiles begin at multiples of their size, so that a row's bits do not depend on its neighbours.
   for (int j0 = begin / kKeyBlock * kKeyBlock; j0 < end; j0 += kKeyBlock) {
-    load_tile(k_tile, k_source, j0, kKeyBlock);
-    load_tile(v_tile, v_source, j0, kKeyBlock);
+    load_tile(k_tile, k_source, j0);
+    load_tile(v_tile, v_source, j0);
     __syncthreads();
     if (!warp_is_idle) {
       float s[kRows][kKeysPerThread];
       multiply_q_k(q_data + thread_row * 4, k_data + row_lane * 4, a.depth, s);
+      if (plain) {
 #pragma unroll
-      for (int i = 0; i < kRows; ++i) {
-        if (logits_are_plain(a)) {
+        for (int i = 0; i < kRows; ++i) {
 #pragma unroll
           for (int n = 0; n < kKeysPerThread; ++n) {
             const int j = j0 + row_lane + n * kLanesPerRow;
             s[i][n] = contains(range[i], j) ? s[i][n] : -INFINITY;
           }
-        } else {
+        }
+      } else {
+#pragma unroll
+        for (int i = 0; i < kRows; ++i) {
           const int row = first_row + thread_row + i * kRowGroups;
           const LogitRow logits = logit_row(a, b, h, row, diagonal);
 #pragma unroll
@@ -248,6 +252,9 @@ __global__ void __launch_bounds__(kThreads)
             s[i][n] = contains(range[i], j) ? logit(a, logits, s[i][n], j) : -INFINITY;
           }
         }
+      }
+#pragma unroll
+      for (int i = 0; i < kRows; ++i) {
         float largest = m[i];
 #pragma unroll
         for (int n = 0; n < kKeysPerThread; ++n) {

@@ -14,7 +14,7 @@
 namespace attest::kernels {
 namespace {
 
-constexpr int kThreads = 64;
+constexpr int kThreads = kTileThreads;
 constexpr int kTile = 32;      // rows, columns and inner steps of a tile
 constexpr int kPerThread = 4;  // rows, and columns, of one thread
 constexpr int kLanesPerRow = kTile / kPerThread;
@@ -52,8 +52,8 @@ __global__ void __launch_bounds__(kThreads)
     const TileSource w_source = {
         a.w.data, first_column, a.w.row,    min(a.columns - first_column, kTile),
         0,        a.inner,      a.w.format, a.w.vectors};
-    load_tile(row_major_tile(x_tile, kTile), x_source, first_row, kTile);
-    load_tile(row_major_tile(w_tile, kTile), w_source, first, kTile);
+    load_tile(row_major_tile(x_tile, kTile, kTile), x_source, first_row);
+    load_tile(row_major_tile(w_tile, kTile, kTile), w_source, first);
     __syncthreads();
     for (int k = 0; k < kTile; k += 4) {
       float x[kPerThread][4];

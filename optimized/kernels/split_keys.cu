@@ -75,8 +75,10 @@ template <uint32_t kFormat, int kRows>
 __device__ void multiply_q_k(const AttentionArguments& a, const float (*q)[kDepthLimit],
                              int64_t k_row, float (&s)[kRows]) {
   for (int column = 0; column < a.depth; column += 4) {
-    const float4 y =
-        load_up_to_four<kFormat>(a.k.data, k_row + column, a.depth - column, a.k.vectors);
+    const int left = a.depth - column;
+    const float4 y = a.k.vectors && left >= 4
+                         ? load_four<kFormat>(a.k.data, k_row + column)
+                         : load_up_to_four<kFormat>(a.k.data, k_row + column, left);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       const float4 x = *reinterpret_cast<const float4*>(&q[r][column]);
