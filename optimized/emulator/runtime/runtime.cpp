@@ -98,7 +98,15 @@ cudaError_t Runtime::prepare(Kernel& kernel) {
 }
 
 cudaError_t Runtime::locate(const void* symbol, Device::Allocation& where) {
-  const auto found = symbols.find(symbol);
+  auto found = symbols.find(symbol);
+  if (found == symbols.end()) {
+    // A managed variable is named by where it lies, since its host shadow is only a pointer to it.
+    for (const auto& [handle, binary] : binaries) {
+      for (const Binary::Managed& managed : binary->managed) {
+        if (*managed.host_pointer == symbol) found = symbols.find(managed.host_pointer);
+      }
+    }
+  }
   if (found == symbols.end()) return cudaErrorInvalidSymbol;
   const cudaError_t error = load(*found->second.binary);
   if (error != cudaSuccess) return error;
