@@ -50,7 +50,7 @@ std::string properties(const Run& run) {
       "| property | standing | cases | held | declined | vacuous | largest margin | where |\n"
       "| --- | --- | --: | --: | --: | --: | --: | --- |\n";
   for (const PropertyTally& tally : run.tallies) {
-    const bool met = tally.held > 0 && !(tally.margin_case == Case{});
+    const bool met = tally.held > 0 && tally.margin_max > 0;
     out += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", plain(tally.property),
                        word_of(standing_of(tally)), tally.cases, tally.held, tally.declined,
                        tally.vacuous, tally.held > 0 ? short_number(tally.margin_max) : "",
