@@ -21,7 +21,7 @@ struct DevicePropertiesOf12 {
   int major, minor;
   std::size_t texture_alignment, texture_pitch_alignment;
   int device_overlap, multiprocessors, kernel_timeout, integrated, maps_host_memory, compute_mode;
-  int texture_limits[26], surface_limits[15];
+  int texture_limits[26], surface_limits[14];
   std::size_t surface_alignment;
   int concurrent_kernels, ecc, pci_bus, pci_device, pci_domain, tcc_driver, async_engines;
   int unified_addressing, memory_clock_rate_khz, memory_bus_bits, l2_bytes, persisting_l2_bytes_max;
@@ -42,6 +42,13 @@ struct DevicePropertiesOf12 {
   int deferred_mapping_arrays, ipc_events, cluster_launch, unified_function_pointers;
   int reserved[63];
 };
+
+// Measured with offsetof in the headers of CUDA 12.8.
+static_assert(sizeof(DevicePropertiesOf12) == 1032);
+static_assert(offsetof(DevicePropertiesOf12, multiprocessors) == 388);
+static_assert(offsetof(DevicePropertiesOf12, surface_alignment) == 568);
+static_assert(offsetof(DevicePropertiesOf12, shared_per_block_optin) == 696);
+static_assert(offsetof(DevicePropertiesOf12, cluster_launch) == 772);
 
 cudaDeviceProp device_properties();
 DevicePropertiesOf12 device_properties_of_12();
