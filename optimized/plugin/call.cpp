@@ -3,6 +3,8 @@
 #include "optimized/plugin/call.hpp"
 
 #include <cerrno>
+#include <charconv>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <stdexcept>
@@ -13,6 +15,7 @@ namespace attest {
 namespace {
 
 constexpr std::int64_t kScratchBytesMax = std::int64_t{1} << 40;  // more is a miscalculation
+constexpr std::int64_t kNearBytes = std::int64_t{1} << 16;        // farther is a wild pointer
 
 DLTensor find(const std::vector<std::unique_ptr<PlacedTensor>>& tensors, TensorName name,
               DLDevice device) {
@@ -22,6 +25,28 @@ DLTensor find(const std::vector<std::unique_ptr<PlacedTensor>>& tensors, TensorN
   DLTensor absent{};
   absent.device = device;
   return absent;
+}
+
+/// A checker knows addresses, not tensors: names the one that the address in its text is near to.
+std::string near_tensor(const std::string& text,
+                        const std::vector<std::unique_ptr<PlacedTensor>>& tensors) {
+  const std::size_t at = text.find("0x");
+  std::uint64_t address = 0;
+  if (at == std::string::npos) return "";
+  std::from_chars(text.data() + at + 2, text.data() + text.size(), address, 16);
+  const PlacedTensor* nearest = nullptr;
+  std::int64_t distance = kNearBytes;
+  for (const auto& tensor : tensors) {
+    const std::int64_t other = tensor->distance_to(address);
+    if (std::abs(other) >= std::abs(distance)) continue;
+    nearest = tensor.get();
+    distance = other;
+  }
+  if (nearest == nullptr) return "";
+  const std::string name(name_of(nearest->spec().name));
+  if (distance == 0) return " (inside " + name + ")";
+  return " (byte " + std::to_string(std::abs(distance)) +
+         (distance < 0 ? " before the first of " : " behind the last of ") + name + ")";
 }
 
 }  // namespace
@@ -141,7 +166,9 @@ std::optional<Calls::Failure> Calls::invoke(const Request& request, const Tensor
   std::optional<std::string> device_error;
   if (runtime_ != nullptr) device_error = runtime_->synchronize();
   if (runtime_ != nullptr) {
-    if (auto finding = runtime_->finding()) return Failure{finding->kind, finding->text};
+    if (auto finding = runtime_->finding()) {
+      return Failure{finding->kind, finding->text + near_tensor(finding->text, tensors)};
+    }
   }
   if (thrown) return thrown;
   if (status != 0) {

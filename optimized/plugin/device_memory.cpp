@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <string>
 
@@ -18,9 +19,15 @@ constexpr std::size_t kSpareBytesMax = 64 * 1024 * 1024;     // kept for reuse
 constexpr std::size_t kCudaAlignment = 256;                  // what cudaMalloc promises
 constexpr std::size_t kEmulatedGuardBytes = kCudaAlignment;  // the checker sees the access itself
 constexpr std::size_t kCudaGuardBytes = 4096;
+constexpr std::size_t kLargeBytes = 1024 * 1024;  // above it sizes are rounded less
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
+}
+
+// Few sizes, so that most blocks are found among the spare ones.
+std::size_t size_class(std::size_t bytes) {
+  return bytes <= kLargeBytes ? std::bit_ceil(bytes) : round_up(bytes, kLargeBytes);
 }
 
 [[noreturn]] void no_room(const char* where, std::size_t bytes, TensorName name) {
@@ -106,17 +113,18 @@ Block CudaMemory::acquire(std::size_t bytes, std::size_t, TensorName name) {
   block.front = runtime_.emulated() ? kEmulatedGuardBytes : kCudaGuardBytes;
   block.bytes = bytes;
   block.back = round_up(bytes, kCudaAlignment) - bytes + block.front;
-  void* base = nullptr;
-  if (auto& kept = spare_[block.total()]; !kept.empty()) {
-    base = kept.back();
+  Allocation allocation{nullptr, size_class(block.total())};
+  if (auto& kept = spare_[allocation.bytes]; !kept.empty()) {
+    allocation.base = kept.back();
     kept.pop_back();
-    spare_bytes_ -= block.total();
-  } else if (runtime_.malloc(&base, block.total()) != 0 || base == nullptr) {
+    spare_bytes_ -= allocation.bytes;
+  } else if (runtime_.malloc(&allocation.base, allocation.bytes) != 0 ||
+             allocation.base == nullptr) {
     runtime_.take_error();
     no_room("the device", bytes, name);
   }
-  in_use_.push_back({base, block.total()});
-  block.data = static_cast<std::byte*>(base) + block.front;
+  in_use_.push_back(allocation);
+  block.data = static_cast<std::byte*>(allocation.base) + block.front;
   return block;
 }
 
@@ -134,13 +142,14 @@ void CudaMemory::seal(const Block& block) {
 
 void CudaMemory::release_all() {
   for (const Allocation& allocation : in_use_) {
-    // Access was narrowed to this case's tensor, which the next case must not inherit.
-    if (!runtime_.emulated() && spare_bytes_ + allocation.bytes <= kSpareBytesMax) {
-      spare_[allocation.bytes].push_back(allocation.base);
-      spare_bytes_ += allocation.bytes;
-    } else {
+    if (spare_bytes_ + allocation.bytes > kSpareBytesMax) {
       runtime_.free(allocation.base);
+      continue;
     }
+    // Whoever kept a pointer to it may not use it in the next call.
+    if (runtime_.emulated()) runtime_.restrict_access(allocation.base, 0);
+    spare_[allocation.bytes].push_back(allocation.base);
+    spare_bytes_ += allocation.bytes;
   }
   in_use_.clear();
 }

@@ -62,9 +62,9 @@ class HostMemory final : public DeviceMemory {
   std::size_t spare_bytes_ = 0;
 };
 
-/// Memory of the loaded CUDA runtime. On the emulator each block is an allocation of its own, of
-/// which kernels may touch the tensor's bytes only; on a GPU blocks are kept, and guard zones are
-/// wide enough to hold a stray row.
+/// Memory of the loaded CUDA runtime. Each block is an allocation of its own, kept for later calls.
+/// On the emulator kernels may touch the tensor's bytes of it only; on a GPU guard zones are wide
+/// enough to hold a stray row.
 class CudaMemory final : public DeviceMemory {
  public:
   explicit CudaMemory(const CudaRuntime& runtime) : runtime_(runtime) {}

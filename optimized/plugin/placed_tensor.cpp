@@ -52,6 +52,14 @@ PlacedTensor::PlacedTensor(const TensorSpec& spec, const std::byte* request, Poi
   memory.upload(block_, image_.data());
 }
 
+std::int64_t PlacedTensor::distance_to(std::uint64_t address) const {
+  const auto offset =
+      static_cast<std::int64_t>(address - reinterpret_cast<std::uint64_t>(block_.data));
+  const auto bytes = static_cast<std::int64_t>(block_.bytes);
+  if (offset < 0) return offset;
+  return offset < bytes ? 0 : offset - bytes + 1;
+}
+
 std::size_t PlacedTensor::offset_of(const Place& place) const {
   std::int64_t element = 0;
   for (std::size_t axis = 0; axis < 4; ++axis) element += place[axis] * strides_[axis];

@@ -29,7 +29,8 @@ class PlacedTensor {
                DeviceMemory& memory);
 
   const TensorSpec& spec() const { return spec_; }
-  void* data() const { return block_.data; }
+  /// How far `address` lies from the tensor's bytes: 0 inside, negative before the first.
+  std::int64_t distance_to(std::uint64_t address) const;
   void seal(DeviceMemory& memory) const { memory.seal(block_); }
   /// Valid while this object is.
   DLTensor view(DLDevice device);

@@ -157,7 +157,11 @@ TEST_F(WorkerStrays, OneElementOutsideIsAFindingOfMemcheck) {
        {READS_BEHIND_K, WRITES_BEHIND_V, WRITES_BEFORE_Q, WRITES_NULL}) {
     expect(behaviour, "memcheck", "touch");
     expect(behaviour, "memcheck", "37");  // the thread
+    expect(behaviour, "memcheck", "strays.cu:");
   }
+  expect(READS_BEHIND_K, "memcheck", "(byte 1 behind the last of k)");
+  expect(WRITES_BEHIND_V, "memcheck", "(byte 1 behind the last of v)");
+  expect(WRITES_BEFORE_Q, "memcheck", "(byte 4 before the first of q)");
 }
 
 TEST_F(WorkerStrays, WhatNoCheckerSees) {
