@@ -68,9 +68,9 @@ ATTEST_INLINE float odd_float(Exact x) {
   const u32 fb = bits_as<u32>(f);
   const bool infinite = (fb & 0x7f800000u) == 0x7f800000u;
   const double d = f;
-  const bool larger = (d > odd) == (odd > 0);
-  return bits_as<float>(
-      d != odd && !(fb & 1) && !infinite && !is_nan(odd) ? (larger ? fb - 1 : fb + 1) : fb);
+  const bool larger = (d > odd) == (odd > 0);  // also when a finite value became infinite
+  const bool inexact_float = d != odd && !is_nan(odd);
+  return bits_as<float>(inexact_float && (!(fb & 1) || infinite) ? (larger ? fb - 1 : fb + 1) : fb);
 }
 
 template <class H>
