@@ -128,8 +128,8 @@ std::string PlacedTensor::print(const Place& place) const {
 }
 
 std::optional<TensorFault> PlacedTensor::first_damage(const std::byte* found) const {
+  if (std::memcmp(image_.data(), found, image_.size()) == 0) return std::nullopt;
   const auto [want, got] = std::mismatch(image_.begin(), image_.end(), found);
-  if (want == image_.end()) return std::nullopt;
   const auto at = static_cast<std::size_t>(want - image_.begin());
   const std::string name(name_of(spec_.name));
   if (at < block_.front) {
