@@ -215,7 +215,7 @@ void draw_memory(Problem& p, const Needs& needs, Index percent) {
   if (chance(percent)) p.layout = Layout::bthd;
   if (chance(percent)) p.spare_slots = pick({Index{1}, Index{2}, Index{3}, Index{16}, Index{17}});
   const Index tiles = (p.keys + 15) / 16;
-  if (needs.few_queries || (needs.splits && chance(percent))) {
+  if (needs.few_queries || (needs.splits && chance(10 + percent))) {
     p.splits = pick_between(1, std::min<Index>(tiles, 8) + 2);
   }
   if (needs.sequence || needs.no_attention) {

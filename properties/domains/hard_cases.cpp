@@ -30,6 +30,10 @@ constexpr std::string_view kAttention[] = {
     "q=1x1x2x2 kv=1x2x2 in=f16 out=f16 scale=0.0001 fill=overflow_f16",  // products in f16
     "q=1x1x1x4 kv=1x2x4 in=f16 out=f16 fill=large_values",               // accumulator in f16
     "q=1x2x2x4 kv=1x2x4 causal bias fill=ramp",                          // rows packed over heads
+    "q=1x1x1x4 kv=1x1x4 splits=2 fill=ramp",                             // a split without keys
+    "q=1x1x1x8 kv=1x65x8 splits=2 fill=ramp",                            // split borders
+    "q=1x1x1x8 kv=1x17x8 splits=2 sinks fill=zero_query seed=1",         // sink once per split
+    "q=1x1x2x4 kv=1x3x4 causal splits=3 spare=2 fill=ramp",              // stale slots
 };
 
 constexpr std::string_view kNeighbours[] = {
