@@ -105,17 +105,13 @@ std::string place_line(const PropertyTally& tally, const TableStyle& style) {
       style);
 }
 
+// What was wrong in numbers, and the command that shows it again, which holds the case.
 std::string findings(const Run& run, const TableStyle& style) {
   std::string out;
   for (const Finding& finding : run.findings) {
-    const Verdict& verdict = finding.verdict;
-    out += fmt::format("\n{} {}: {}\n", painted(word_of(verdict.outcome), "31;1", style),
-                       finding.property, one_line(verdict.why));
-    out += fmt::format("  error {}, bound {}, margin {} at {}\n", short_number(verdict.error),
-                       short_number(verdict.bound), short_number(verdict.margin),
-                       place_of(verdict.where));
     out +=
-        fmt::format("  case   {}\n  replay {}\n", print(finding.shrunk), replay_line(run, finding));
+        fmt::format("\n{} {}: {}\n  {}\n", painted(word_of(finding.verdict.outcome), "31;1", style),
+                    finding.property, one_line(finding.verdict.why), replay_line(run, finding));
   }
   return out;
 }
