@@ -1,10 +1,12 @@
-# Where the CUDA toolkit lies: ATTEST_NVCC, ATTEST_CUDA_INCLUDE (its headers) and ATTEST_CUDART (the real
-# runtime, which is only read: for the names it exports, and to link test programs against).
+# Where the CUDA toolkit lies: ATTEST_NVCC, ATTEST_CUDA_INCLUDE (its headers) and ATTEST_CUDART (the
+# real runtime, which is only read: for the names it exports, and to link what loads it). nvcc is
+# called by hand: enabling CMake's CUDA language costs seconds at every configure, and would choose
+# a libcudart of its own.
 file(GLOB nvcc_in_cache ${CMAKE_SOURCE_DIR}/.cache/cuda/nvidia/cu*/bin)
 find_program(ATTEST_NVCC nvcc HINTS /usr/local/cuda/bin ${nvcc_in_cache})
 if(NOT ATTEST_NVCC)
-  message(FATAL_ERROR "nvcc was not found. Run ./attest, which fetches it, or pass "
-                      "-DATTEST_NVCC=/path/to/nvcc.")
+  message(FATAL_ERROR "nvcc was found neither on PATH nor in /usr/local/cuda/bin. Run ./attest, "
+                      "which fetches it, or pass -DATTEST_NVCC=/path/to/nvcc.")
 endif()
 file(REAL_PATH ${ATTEST_NVCC} nvcc_real)
 cmake_path(GET nvcc_real PARENT_PATH nvcc_bin)
