@@ -1,9 +1,8 @@
 // Allocation. All memory a kernel may touch comes from the Device, pinned host memory and managed
 // memory included, so that its checks cover them; one address space serves host and device.
-#include <unistd.h>
-
 #include <limits>
 
+#include "optimized/emulator/runtime/device_properties.hpp"
 #include "optimized/emulator/runtime/runtime.hpp"
 
 namespace rt = attest::emulator::runtime;
@@ -32,11 +31,6 @@ cudaError_t release(Runtime& runtime, void* address, bool host) {
   if ((found->second.kind == MemoryKind::host) != host) return cudaErrorInvalidValue;
   runtime.blocks.erase(found);
   return Device::instance().release(address) ? cudaSuccess : cudaErrorInvalidValue;
-}
-
-std::size_t physical_bytes() {
-  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
 cudaError_t allocate_pitched(Runtime& runtime, cudaPitchedPtr* result, std::size_t width,
@@ -147,7 +141,7 @@ cudaError_t cudaHostGetFlags(unsigned* flags, void* host) {
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return call([&](Runtime&) {
     const std::size_t used = Device::instance().bytes_in_use();
-    *total = physical_bytes();
+    *total = rt::device_properties().totalGlobalMem;
     *free = *total > used ? *total - used : 0;
     return cudaSuccess;
   });
