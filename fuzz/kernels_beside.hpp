@@ -26,7 +26,7 @@ inline Subject our_kernels() {
   return opened(folder_beside() / "plugins" / "attest_kernels.so");
 }
 
-/// A line of mutants/catalogue.txt: name, what is wrong, who kills it.
+/// A line of mutants/catalogue.txt: name, who kills it, what is wrong.
 struct MutantBeside {
   std::string name;
   std::vector<std::string> killed_by;
@@ -41,7 +41,8 @@ inline std::vector<MutantBeside> mutants_beside() {
     MutantBeside& mutant = mutants.emplace_back();
     mutant.name = line.substr(0, line.find('\t'));
     mutant.plugin = folder / (mutant.name + ".so");
-    std::istringstream names(line.substr(line.rfind('\t') + 1));
+    const std::size_t begin = line.find('\t') + 1;
+    std::istringstream names(line.substr(begin, line.find('\t', begin) - begin));
     for (std::string name; std::getline(names >> std::ws, name, ',');) {
       mutant.killed_by.push_back(name);
     }

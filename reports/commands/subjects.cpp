@@ -60,8 +60,8 @@ std::vector<KnownSubject> known_mutants() {
     const std::size_t first = line.find('\t'), second = line.find('\t', first + 1);
     if (second == std::string::npos) continue;
     const std::string name = line.substr(0, first);
-    known.push_back({name, folder / (name + ".so"), line.substr(first + 1, second - first - 1),
-                     line.substr(second + 1)});
+    known.push_back({name, folder / (name + ".so"), line.substr(second + 1),
+                     line.substr(first + 1, second - first - 1)});
   }
   return known;
 }
