@@ -83,10 +83,10 @@ const Op* atomic(const Op& op, Warp& w) {
   const u8* c = slot<T>(w, op.c == kNone ? op.b : op.c);
   for (u32 left = w.mask; left; left &= left - 1) {
     const u32 l = u32(__builtin_ctz(left));
-    const u64 address =
-        shape == Shape::scattered
-            ? p.at[l]
-            : reinterpret_cast<u64>(p.first) + (shape == Shape::consecutive ? l * sizeof(T) : 0);
+    u64 address = reinterpret_cast<u64>(p.first);
+    if (shape == Shape::scattered) address = p.at[l];
+    if (shape == Shape::offsets) address += p.offset[l];
+    if (shape == Shape::consecutive) address += l * sizeof(T);
     Word* memory = reinterpret_cast<Word*>(address);
     Word old = __atomic_load_n(memory, __ATOMIC_RELAXED);
     Word fresh;

@@ -4,6 +4,8 @@
 
 #ifdef __AVX512F__
 #include <immintrin.h>
+#else
+#include <emmintrin.h>
 #endif
 
 namespace attest::emulator::ATTEST_ISA {
@@ -26,30 +28,132 @@ ATTEST_INLINE void splat(u8* d, E value, u32 mask) {
   }
 }
 
+/// The host address of a lane's place.
+ATTEST_INLINE u64 address_of(const Places& p, Shape shape, u32 bytes, u32 l) {
+  switch (shape) {
+    case Shape::same:
+      return reinterpret_cast<u64>(p.first);
+    case Shape::consecutive:
+      return reinterpret_cast<u64>(p.first) + l * bytes;
+    case Shape::offsets:
+      return reinterpret_cast<u64>(p.first) + p.offset[l];
+    default:
+      return p.at[l];
+  }
+}
+
 template <class E>
-ATTEST_INLINE void gather(u8* d, const u64* at, u64 offset, u32 mask) {
+ATTEST_INLINE void gather(u8* d, const Places& p, Shape shape, u64 further, u32 bytes, u32 mask) {
 #ifdef __AVX512F__
   if constexpr (sizeof(E) == 4) {
-    const __m512i step = _mm512_set1_epi64(s64(offset));
-    for (unsigned i = 0; i < 4; ++i) {
-      const __m512i a = _mm512_add_epi64(_mm512_load_si512(at + 8 * i), step);
-      __m256i* to = reinterpret_cast<__m256i*>(d) + i;
-      const __mmask8 lanes = __mmask8(mask >> (8 * i));
-      _mm256_store_si256(to,
-                         _mm512_mask_i64gather_epi32(_mm256_load_si256(to), lanes, a, nullptr, 1));
+    if (shape == Shape::offsets) {
+      for (unsigned i = 0; i < 2; ++i) {
+        __m512i* to = reinterpret_cast<__m512i*>(d) + i;
+        const __m512i at = _mm512_load_si512(p.offset + 16 * i);
+        _mm512_store_si512(
+            to, _mm512_mask_i32gather_epi32(_mm512_load_si512(to), __mmask16(mask >> (16 * i)), at,
+                                            p.first + further, 1));
+      }
+      return;
     }
-    return;
+    if (shape == Shape::scattered) {
+      for (unsigned i = 0; i < 4; ++i) {
+        __m256i* to = reinterpret_cast<__m256i*>(d) + i;
+        const __m512i at = _mm512_load_si512(p.at + 8 * i);
+        _mm256_store_si256(
+            to, _mm512_mask_i64gather_epi32(_mm256_load_si256(to), __mmask8(mask >> (8 * i)), at,
+                                            reinterpret_cast<const void*>(further), 1));
+      }
+      return;
+    }
   }
 #endif
-  for (u32 left = mask; left; left &= left - 1) {
-    const u32 l = u32(__builtin_ctz(left));
-    write<E>(d, l, fetch<E>(at[l] + offset));
+  if (mask == kAllLanes) {
+    for (u32 l = 0; l < kLanes; ++l)
+      write<E>(d, l, fetch<E>(address_of(p, shape, bytes, l) + further));
+  } else {
+    for (u32 left = mask; left; left &= left - 1) {
+      const u32 l = u32(__builtin_ctz(left));
+      write<E>(d, l, fetch<E>(address_of(p, shape, bytes, l) + further));
+    }
+  }
+}
+
+// --- four words per lane: 16 bytes are moved at once and transposed in registers ---
+ATTEST_INLINE __m128i row(u64 address) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(address));
+}
+
+ATTEST_INLINE void transpose(__m128i (&r)[4]) {
+  const __m128i a = _mm_unpacklo_epi32(r[0], r[1]), b = _mm_unpackhi_epi32(r[0], r[1]);
+  const __m128i c = _mm_unpacklo_epi32(r[2], r[3]), d = _mm_unpackhi_epi32(r[2], r[3]);
+  r[0] = _mm_unpacklo_epi64(a, c), r[1] = _mm_unpackhi_epi64(a, c);
+  r[2] = _mm_unpacklo_epi64(b, d), r[3] = _mm_unpackhi_epi64(b, d);
+}
+
+/// All lanes load four words to the slots `to`.
+ATTEST_INLINE void load_quads(u8* const (&to)[4], const Places& p, Shape shape) {
+#ifdef __AVX512F__
+  for (u32 half = 0; half < 2; ++half) {
+    __m512i r[4];
+    for (u32 j = 0; j < 4; ++j) {  // 128-bit part k of r[j] is lane j + 4k
+      const u32 l = 16 * half + j;
+      __m512i v = _mm512_castsi128_si512(row(address_of(p, shape, 16, l)));
+      v = _mm512_inserti32x4(v, row(address_of(p, shape, 16, l + 4)), 1);
+      v = _mm512_inserti32x4(v, row(address_of(p, shape, 16, l + 8)), 2);
+      r[j] = _mm512_inserti32x4(v, row(address_of(p, shape, 16, l + 12)), 3);
+    }
+    const __m512i a = _mm512_unpacklo_epi32(r[0], r[1]), b = _mm512_unpackhi_epi32(r[0], r[1]);
+    const __m512i c = _mm512_unpacklo_epi32(r[2], r[3]), d = _mm512_unpackhi_epi32(r[2], r[3]);
+    _mm512_store_si512(to[0] + 64 * half, _mm512_unpacklo_epi64(a, c));
+    _mm512_store_si512(to[1] + 64 * half, _mm512_unpackhi_epi64(a, c));
+    _mm512_store_si512(to[2] + 64 * half, _mm512_unpacklo_epi64(b, d));
+    _mm512_store_si512(to[3] + 64 * half, _mm512_unpackhi_epi64(b, d));
+  }
+#else
+  for (u32 l = 0; l < kLanes; l += 4) {
+    __m128i r[4];
+    for (u32 j = 0; j < 4; ++j) r[j] = row(address_of(p, shape, 16, l + j));
+    transpose(r);
+    for (u32 j = 0; j < 4; ++j) _mm_store_si128(reinterpret_cast<__m128i*>(to[j] + 4 * l), r[j]);
+  }
+#endif
+}
+
+/// All lanes store four words, lane after lane.
+ATTEST_INLINE void store_quads(const u8* const (&from)[4], const Places& p, Shape shape) {
+  for (u32 l = 0; l < kLanes; l += 4) {
+    __m128i r[4];
+    for (u32 j = 0; j < 4; ++j)
+      r[j] = _mm_load_si128(reinterpret_cast<const __m128i*>(from[j] + 4 * l));
+    transpose(r);
+    for (u32 j = 0; j < 4; ++j)
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(address_of(p, shape, 16, l + j)), r[j]);
   }
 }
 
 /// Element i of a vector access goes to op.list[i]; a scalar one to op.d.
 ATTEST_INLINE u32 part(const Op& op, u32 i) {
   return op.count == 1 ? op.d : op.list[i];
+}
+
+/// The shape is known at each call, so that the lane loops do not ask for it.
+template <class E>
+ATTEST_INLINE void load_shaped(const Op& op, Warp& w, const Places& p, Shape shape, u32 count,
+                               u32 bytes) {
+  if constexpr (sizeof(E) == 4) {
+    if (count == 4 && w.mask == kAllLanes) {
+      u8* to[4];
+      for (u32 i = 0; i < 4; ++i) to[i] = op.list[i] == kNone ? w.scratch : slot<E>(w, op.list[i]);
+      load_quads(to, p, shape);
+      return;
+    }
+  }
+  // A destination may be the address register: places are already resolved, so that is safe.
+  for (u32 i = 0; i < count; ++i) {
+    if (part(op, i) != kNone)
+      gather<E>(slot<E>(w, part(op, i)), p, shape, i * sizeof(E), bytes, w.mask);
+  }
 }
 
 template <class E, Space kSpace, class A>
@@ -69,26 +173,53 @@ const Op* load(const Op& op, Warp& w) {
       }
       break;
     case Shape::consecutive:
-      for (u32 i = 0; i < count; ++i) {
-        if (part(op, i) == kNone) continue;
-        u8* d = slot<E>(w, part(op, i));
-        const u8* from = p.first + i * sizeof(E);
-        if (count == 1) {
-          ATTEST_LANES write<E>(d, l, reinterpret_cast<const E*>(from)[l]);
-        } else {
-          ATTEST_LANES write<E>(d, l, *reinterpret_cast<const E*>(from + l * bytes));
-        }
+      if (count == 1 && op.d != kNone) {
+        u8* d = slot<E>(w, op.d);
+        ATTEST_LANES write<E>(d, l, reinterpret_cast<const E*>(p.first)[l]);
+      } else {
+        load_shaped<E>(op, w, p, Shape::consecutive, count, bytes);
       }
       break;
     case Shape::scattered:
-      // A destination may be the address register: addresses are already resolved, so that is safe.
-      for (u32 i = 0; i < count; ++i) {
-        if (part(op, i) == kNone) continue;
-        gather<E>(slot<E>(w, part(op, i)), p.at, i * sizeof(E), w.mask);
-      }
+      load_shaped<E>(op, w, p, Shape::scattered, count, bytes);
+      break;
+    case Shape::offsets:
+      load_shaped<E>(op, w, p, Shape::offsets, count, bytes);
       break;
   }
   return &op + 1;
+}
+
+template <class E>
+ATTEST_INLINE void put(u64 address, E value) {
+  __builtin_memcpy(reinterpret_cast<void*>(address), &value, sizeof(E));
+}
+
+/// Lanes store in order: where places coincide the last one stays.
+template <class E>
+ATTEST_INLINE void store_shaped(const Op& op, Warp& w, const Places& p, Shape shape, u32 count,
+                                u32 bytes) {
+  if constexpr (sizeof(E) == 4) {
+    if (count == 4 && w.mask == kAllLanes) {
+      const u8* from[4];
+      for (u32 i = 0; i < 4; ++i) from[i] = slot<E>(w, op.list[i]);
+      store_quads(from, p, shape);
+      return;
+    }
+  }
+  for (u32 i = 0; i < count; ++i) {
+    const u8* value = slot<E>(w, part(op, i));
+    const u64 further = i * sizeof(E);
+    if (w.mask == kAllLanes) {
+      for (u32 l = 0; l < kLanes; ++l)
+        put<E>(address_of(p, shape, bytes, l) + further, read<E>(value, l));
+    } else {
+      for (u32 left = w.mask; left; left &= left - 1) {
+        const u32 l = u32(__builtin_ctz(left));
+        put<E>(address_of(p, shape, bytes, l) + further, read<E>(value, l));
+      }
+    }
+  }
 }
 
 template <class E, Space kSpace, class A>
@@ -96,27 +227,30 @@ const Op* store(const Op& op, Warp& w) {
   Places p;
   const u32 count = op.count, bytes = u32(sizeof(E)) * count;
   const Shape shape = place<kSpace, A>(op, w, bytes, p);
-  if (shape == Shape::fault) return nullptr;
-  for (u32 i = 0; i < count; ++i) {
-    const u8* value = slot<E>(w, part(op, i));
-    if (shape == Shape::consecutive && count == 1) {
-      E* to = reinterpret_cast<E*>(p.first);
-      ATTEST_LANES to[l] = read<E>(value, l);
-    } else if (shape == Shape::consecutive) {
-      for (unsigned l = 0; l < kLanes; ++l) {
-        const E v = read<E>(value, l);
-        __builtin_memcpy(p.first + l * bytes + i * sizeof(E), &v, sizeof(E));
+  switch (shape) {
+    case Shape::fault:
+      return nullptr;
+    case Shape::same:
+      for (u32 i = 0; i < count; ++i) {
+        put<E>(reinterpret_cast<u64>(p.first) + i * sizeof(E),
+               read<E>(slot<E>(w, part(op, i)), kLanes - 1));
       }
-    } else if (shape == Shape::same) {
-      const E v = read<E>(value, kLanes - 1);  // lanes store in order: the last one stays
-      __builtin_memcpy(p.first + i * sizeof(E), &v, sizeof(E));
-    } else {
-      for (u32 left = w.mask; left; left &= left - 1) {
-        const u32 l = u32(__builtin_ctz(left));
-        const E v = read<E>(value, l);
-        __builtin_memcpy(reinterpret_cast<void*>(p.at[l] + i * sizeof(E)), &v, sizeof(E));
+      break;
+    case Shape::consecutive:
+      if (count == 1) {
+        const u8* value = slot<E>(w, op.d);
+        E* to = reinterpret_cast<E*>(p.first);
+        ATTEST_LANES to[l] = read<E>(value, l);
+      } else {
+        store_shaped<E>(op, w, p, Shape::consecutive, count, bytes);
       }
-    }
+      break;
+    case Shape::scattered:
+      store_shaped<E>(op, w, p, Shape::scattered, count, bytes);
+      break;
+    case Shape::offsets:
+      store_shaped<E>(op, w, p, Shape::offsets, count, bytes);
+      break;
   }
   return &op + 1;
 }

@@ -7,11 +7,17 @@
 
 namespace attest::emulator::ATTEST_ISA {
 
-enum class Shape : u8 { same, consecutive, scattered, fault };
+/// same, consecutive: `first` is lane 0's place. scattered: `at` has every lane's. offsets: lane
+/// l's place is first + offset[l].
+enum class Shape : u8 { same, consecutive, scattered, offsets, fault };
 
 struct Places {
-  u8* first = nullptr;         // of lane 0, for same and consecutive
-  alignas(64) u64 at[kLanes];  // host addresses, for scattered
+  u8* first = nullptr;
+  union {
+    alignas(64) u64 at[kLanes];
+    alignas(64) u32 offset[kLanes];
+  };
+  Places() {}
 };
 
 /// same: every lane has the address of lane 0. consecutive: lane l is l * bytes further.
@@ -75,19 +81,20 @@ ATTEST_INLINE Shape place_shared(const Op& op, Warp& w, u32 bytes, Places& p) {
       }
     }
   }
+  // Offsets beyond 32 bits are outside whatever their low half says.
   u32 outside = 0;
   A together = 0;
   const u32 mask = w.mask;
-  const u64 base = reinterpret_cast<u64>(w.shared);
   const A limit = A(count);
   ATTEST_LANES {
     const A place = A(a[l] + offset);
-    p.at[l] = base + place;
+    p.offset[l] = u32(place);
     const bool on = (mask >> l) & 1;
     outside |= on && !(place < limit) ? 1 : 0;
     together |= on ? place : A(0);
   }
-  if (outside == 0 && (together & (bytes - 1)) == 0) return Shape::scattered;
+  p.first = w.shared;
+  if (outside == 0 && (together & (bytes - 1)) == 0) return Shape::offsets;
   for (u32 left = mask; left; left &= left - 1) {
     const u32 l = u32(__builtin_ctz(left));
     const u64 place = A(a[l] + offset);
