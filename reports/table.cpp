@@ -45,10 +45,12 @@ std::string wrapped(const std::string& lead, const std::vector<std::string>& wor
   std::size_t used = lead.size();
   for (const std::string& word : words) {
     if (used > lead.size() && used + 1 + word.size() > static_cast<std::size_t>(columns)) {
-      out += "\n" + std::string(lead.size(), ' ');
+      out += '\n';
+      out.append(lead.size(), ' ');
       used = lead.size();
     }
-    out += " " + word;
+    out += ' ';
+    out += word;
     used += 1 + word.size();
   }
   return out + "\n";
@@ -119,7 +121,10 @@ std::string findings(const Run& run, const TableStyle& style) {
 std::string power(const Run& run, const TableStyle& style) {
   const PowerSplit split = split_power(run);
   std::string out;
-  if (!split.told.empty()) out += "\n" + wrapped("could tell:", listed(split.told), style.columns);
+  if (!split.told.empty()) {
+    out += '\n';
+    out += wrapped("could tell:", listed(split.told), style.columns);
+  }
   if (!split.blind.empty()) {
     out += painted(wrapped("blind to:  ", listed(split.blind), style.columns), "33", style);
   }
