@@ -1,5 +1,5 @@
-// CUDA's math functions as nvcc inlines them, run on the engine and compared with long double on the
-// host: their error must stay within what the CUDA C++ Programming Guide documents (section
+// CUDA's math functions as nvcc inlines them, run on the engine and compared with long double on
+// the host: their error must stay within what the CUDA C++ Programming Guide documents (section
 // "Mathematical Functions"). And the approximate instructions against long double over every
 // exponent, in bits. A wrong rounding of one fma would break the first.
 #include <cmath>
@@ -24,7 +24,8 @@ std::uint32_t to_bits(float f) {
 /// Distance in units of the last place of the exact value.
 long double ulps(float got, long double exact) {
   const float nearest = float(exact);
-  if (std::isnan(nearest) || std::isnan(got)) return std::isnan(nearest) && std::isnan(got) ? 0 : INFINITY;
+  if (std::isnan(nearest) || std::isnan(got))
+    return std::isnan(nearest) && std::isnan(got) ? 0 : INFINITY;
   if (std::isinf(nearest) || std::isinf(got)) return nearest == got ? 0 : INFINITY;
   int exponent = 0;
   std::frexp(nearest, &exponent);
@@ -37,7 +38,9 @@ struct Documented {
   long double (*exact)(long double x);
   long double ulp_max;  // the guide's figure
 };
-long double power(long double x) { return std::pow(std::fabs(x), (long double)(0.3f)); }
+long double power(long double x) {
+  return std::pow(std::fabs(x), (long double)(0.3f));
+}
 const Documented kFunctions[] = {
     {"expf", [](long double x) { return std::exp(x); }, 2},
     {"logf", [](long double x) { return std::log(std::fabs(x)); }, 1},
@@ -60,13 +63,22 @@ std::vector<float> arguments() {
     seed = seed * 1664525u + 1013904223u;
     const float unit = float(seed >> 8) / float(1 << 24);
     switch (i % 4) {
-      case 0: x.push_back(200 * unit - 100); break;
-      case 1: x.push_back(2 * unit - 1); break;
-      case 2: x.push_back(1 + (unit - 0.5f) / 64); break;
-      default: x.push_back(20000 * unit - 10000);
+      case 0:
+        x.push_back(200 * unit - 100);
+        break;
+      case 1:
+        x.push_back(2 * unit - 1);
+        break;
+      case 2:
+        x.push_back(1 + (unit - 0.5f) / 64);
+        break;
+      default:
+        x.push_back(20000 * unit - 10000);
     }
   }
-  for (float f : {0.0f, 1.0f, -1.0f, 0.5f, 88.72284f, -87.3f, -103.9f, -110.0f, 1e-30f, 3e38f, 1e-40f}) x.push_back(f);
+  for (float f :
+       {0.0f, 1.0f, -1.0f, 0.5f, 88.72284f, -87.3f, -103.9f, -110.0f, 1e-30f, 3e38f, 1e-40f})
+    x.push_back(f);
   return x;
 }
 
@@ -76,7 +88,8 @@ TEST(MathFunctions, StayWithinCudasDocumentedError) {
   const std::vector<float> x = arguments();
   Buffer<float> in(x.size()), out(x.size() * std::size(kFunctions));
   std::copy(x.begin(), x.end(), in.begin());
-  program.check("math", {{std::uint32_t((x.size() + 127) / 128)}, {128}}, in.data(), out.data(), int(x.size()));
+  program.check("math", {{std::uint32_t((x.size() + 127) / 128)}, {128}}, in.data(), out.data(),
+                int(x.size()));
   for (std::size_t f = 0; f < std::size(kFunctions); ++f) {
     long double worst = 0;
     float at = 0;
@@ -91,10 +104,16 @@ TEST(MathFunctions, StayWithinCudasDocumentedError) {
 
 /// The whole range of an approximate instruction, one input in `stride`.
 void sweep(const char* instruction, long double (*exact)(long double), std::uint32_t stride) {
-  const std::string text = std::string(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out, .param .u32 first, .param .u32 stride)\n{\n") +
-                           ".reg .b32 %t, %n, %b, %x, %f, %s, %y; .reg .b64 %p, %o;\nld.param.u64 %p, [out]; ld.param.u32 %f, [first]; ld.param.u32 %s, [stride];\n" +
-                           "mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; mov.u32 %n, %ntid.x; mad.lo.u32 %t, %b, %n, %t; mad.lo.u32 %x, %t, %s, %f;\n" + instruction +
-                           " %y, %x;\nmul.wide.u32 %o, %t, 4; add.u64 %p, %p, %o; st.global.u32 [%p], %y; ret;\n}\n";
+  const std::string text =
+      std::string(
+          ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out, "
+          ".param .u32 first, .param .u32 stride)\n{\n") +
+      ".reg .b32 %t, %n, %b, %x, %f, %s, %y; .reg .b64 %p, %o;\nld.param.u64 %p, [out]; "
+      "ld.param.u32 %f, [first]; ld.param.u32 %s, [stride];\n" +
+      "mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; mov.u32 %n, %ntid.x; mad.lo.u32 %t, %b, %n, %t; "
+      "mad.lo.u32 %x, %t, %s, %f;\n" +
+      instruction +
+      " %y, %x;\nmul.wide.u32 %o, %t, 4; add.u64 %p, %p, %o; st.global.u32 [%p], %y; ret;\n}\n";
   constexpr std::uint32_t kCount = 1 << 18;
   const auto run = [&](const char* isa, std::uint32_t first) {
     choose(isa);
@@ -114,22 +133,32 @@ void sweep(const char* instruction, long double (*exact)(long double), std::uint
       const float nearest = std::isnan(value) ? from_bits(0x7fffffff) : float(value);
       if (to_bits(y) == to_bits(nearest)) continue;
       // Long double itself rounds: only a value within 2^-10 ulp of the middle may differ.
-      EXPECT_LE(ulps(y, value), 0.5L + 0x1p-10L) << instruction << " of " << std::hexfloat << x << " gave " << y << ", not " << nearest;
+      EXPECT_LE(ulps(y, value), 0.5L + 0x1p-10L)
+          << instruction << " of " << std::hexfloat << x << " gave " << y << ", not " << nearest;
       if (++differing > 8) break;
     }
   }
 }
 
 TEST(ApproximateInstructions, AreCorrectlyRoundedAndTheSameEverywhere) {
-  sweep("ex2.approx.f32", [](long double x) { return std::exp2(x); }, 1021);
-  sweep("lg2.approx.f32", [](long double x) { return x < 0 ? NAN : std::log2(x); }, 1021);
-  sweep("rsqrt.approx.f32", [](long double x) { return x < 0 ? (long double)NAN : 1 / std::sqrt(x); }, 1021);
-  sweep("rcp.approx.f32", [](long double x) { return 1 / x; }, 1021);
-  sweep("sqrt.approx.f32", [](long double x) { return std::sqrt(x); }, 1021);
-  sweep("tanh.approx.f32", [](long double x) { return std::tanh(x); }, 1021);
+  sweep(
+      "ex2.approx.f32", [](long double x) { return std::exp2(x); }, 1021);
+  sweep(
+      "lg2.approx.f32", [](long double x) { return x < 0 ? NAN : std::log2(x); }, 1021);
+  sweep(
+      "rsqrt.approx.f32", [](long double x) { return x < 0 ? (long double)NAN : 1 / std::sqrt(x); },
+      1021);
+  sweep(
+      "rcp.approx.f32", [](long double x) { return 1 / x; }, 1021);
+  sweep(
+      "sqrt.approx.f32", [](long double x) { return std::sqrt(x); }, 1021);
+  sweep(
+      "tanh.approx.f32", [](long double x) { return std::tanh(x); }, 1021);
   // The host's long double reduces huge angles correctly too (glibc).
-  sweep("sin.approx.f32", [](long double x) { return std::sin(x); }, 1021);
-  sweep("cos.approx.f32", [](long double x) { return std::cos(x); }, 1021);
+  sweep(
+      "sin.approx.f32", [](long double x) { return std::sin(x); }, 1021);
+  sweep(
+      "cos.approx.f32", [](long double x) { return std::cos(x); }, 1021);
 }
 
 }  // namespace

@@ -5,6 +5,10 @@
 #include "optimized/emulator/engine/isa.hpp"
 #include "optimized/emulator/engine/lanes.hpp"
 
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
+
 namespace attest::emulator::ATTEST_ISA {
 
 /// same, consecutive: `first` is lane 0's place. scattered: `at` has every lane's. offsets: lane
@@ -23,6 +27,21 @@ struct Places {
 /// same: every lane has the address of lane 0. consecutive: lane l is l * bytes further.
 template <class A>
 ATTEST_INLINE Shape shape_of(const A* a, u32 bytes) {
+#ifdef __AVX512F__
+  if constexpr (sizeof(A) == 4) {
+    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i first = _mm512_set1_epi32(int(a[0])), step = _mm512_set1_epi32(int(bytes));
+    const __m512i low = _mm512_sub_epi32(_mm512_loadu_si512(a), first);
+    const __m512i high = _mm512_sub_epi32(_mm512_loadu_si512(a + 16), first);
+    if ((_mm512_test_epi32_mask(low, low) | _mm512_test_epi32_mask(high, high)) == 0)
+      return Shape::same;
+    const __m512i wanted = _mm512_mullo_epi32(lanes, step);
+    const __m512i further = _mm512_add_epi32(wanted, _mm512_slli_epi32(step, 4));
+    const bool gaps =
+        (_mm512_cmpneq_epi32_mask(low, wanted) | _mm512_cmpneq_epi32_mask(high, further)) != 0;
+    return gaps ? Shape::scattered : Shape::consecutive;
+  }
+#endif
   A differs = 0, gaps = 0;
   const A first = a[0];
   ATTEST_LANES {
@@ -31,6 +50,12 @@ ATTEST_INLINE Shape shape_of(const A* a, u32 bytes) {
     gaps |= distance ^ A(l * bytes);
   }
   return differs == 0 ? Shape::same : gaps == 0 ? Shape::consecutive : Shape::scattered;
+}
+
+/// All ones where the lane executes.
+template <class A>
+ATTEST_INLINE A lane_on(u32 mask, unsigned l) {
+  return A(0) - A((mask >> l) & 1);
 }
 
 /// Global and generic addresses: against the allocation this operation touched last.
@@ -56,7 +81,7 @@ ATTEST_INLINE Shape place_global(const Op& op, Warp& w, u32 bytes, Space space, 
   ATTEST_LANES {
     const u64 address = a[l] + offset;
     p.at[l] = address;
-    const u64 on = (mask >> l) & 1 ? ~u64{0} : 0;
+    const u64 on = lane_on<u64>(mask, l);
     outside |= (address - low < count ? 0 : ~u64{0}) & on;
     misaligned |= address & on;
   }
@@ -82,16 +107,14 @@ ATTEST_INLINE Shape place_shared(const Op& op, Warp& w, u32 bytes, Places& p) {
     }
   }
   // Offsets beyond 32 bits are outside whatever their low half says.
-  u32 outside = 0;
-  A together = 0;
+  A outside = 0, together = 0;
   const u32 mask = w.mask;
   const A limit = A(count);
   ATTEST_LANES {
-    const A place = A(a[l] + offset);
+    const A place = A(a[l] + offset), on = lane_on<A>(mask, l);
     p.offset[l] = u32(place);
-    const bool on = (mask >> l) & 1;
-    outside |= on && !(place < limit) ? 1 : 0;
-    together |= on ? place : A(0);
+    outside |= (place < limit ? A(0) : A(~A(0))) & on;
+    together |= place & on;
   }
   p.first = w.shared;
   if (outside == 0 && (together & (bytes - 1)) == 0) return Shape::offsets;
