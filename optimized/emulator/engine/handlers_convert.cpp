@@ -172,6 +172,31 @@ Handler packed(const Spelling& s) {
   return s.has(M::rn) ? ATTEST_PACK(Rounding::nearest) : nullptr;
 }
 
+/// 8-bit pairs to and from f16x2, and from two floats.
+template <class F>
+Handler eight_bits(const Spelling& s) {
+  const bool relu = s.has(M::relu);
+  if (!s.has(M::rn)) return nullptr;
+  if (s.types[0] == Type::f16x2) {
+    return relu ? lanewise<widen_pair<F, true>> : lanewise<widen_pair<F, false>>;
+  }
+  if (!s.has(M::satfinite)) return nullptr;
+  if (s.types[1] == Type::f32) {
+    return relu ? lanewise<narrow_pair<F, true>> : lanewise<narrow_pair<F, false>>;
+  }
+  if (s.types[1] != Type::f16x2) return nullptr;
+  return relu ? lanewise<narrow_halves<F, true>> : lanewise<narrow_halves<F, false>>;
+}
+Handler tensor_float(const Spelling& s) {
+  if (s.types[1] != Type::f32 || s.has(M::satfinite)) return nullptr;
+  const bool relu = s.has(M::relu);
+  constexpr Rounding nearest = Rounding::nearest, zero = Rounding::zero;
+  if (s.has(M::rna)) return relu ? nullptr : lanewise<to_tf32<nearest, true, false>>;
+  if (s.has(M::rz))
+    return relu ? lanewise<to_tf32<zero, false, true>> : lanewise<to_tf32<zero, false, false>>;
+  return relu ? lanewise<to_tf32<nearest, false, true>> : lanewise<to_tf32<nearest, false, false>>;
+}
+
 Handler from_integer(const Spelling& s) {
   switch (s.types[1]) {
     case Type::u8:
@@ -202,7 +227,11 @@ Handler from_integer(const Spelling& s) {
 }  // namespace
 
 Handler select_cvt_any(const Spelling& s) {
-  if (s.type_count != 2 || s.has(M::rna)) return nullptr;
+  if (s.type_count != 2) return nullptr;
+  if (s.has(M::e4m3x2)) return eight_bits<F8<4>>(s);
+  if (s.has(M::e5m2x2)) return eight_bits<F8<5>>(s);
+  if (s.has(M::tf32)) return tensor_float(s);
+  if (s.has(M::rna)) return nullptr;
   switch (s.types[0]) {
     case Type::u8:
     case Type::b8:

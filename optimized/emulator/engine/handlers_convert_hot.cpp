@@ -62,7 +62,8 @@ Handler select_cvt(const Spelling& s) {
   const bool exact_or_nearest = s.rounding() == Rounding::nearest && !s.has(M::rni) &&
                                 !s.has(M::rzi) && !s.has(M::rmi) && !s.has(M::rpi) &&
                                 !s.has(M::rna);
-  const bool plain = exact_or_nearest && !s.has(M::relu) && !s.has(M::satfinite) && !s.has(M::ftz);
+  const bool plain = exact_or_nearest && !s.has(M::relu) && !s.has(M::satfinite) &&
+                     !s.has(M::ftz) && !s.has(M::e4m3x2) && !s.has(M::e5m2x2) && !s.has(M::tf32);
   if (s.type_count == 2 && plain) {
     if (s.has(M::sat)) {
       if (s.types[0] == Type::f32 && s.types[1] == Type::f32)

@@ -58,6 +58,7 @@ Handler select_carry(const Spelling& s) {
 }  // namespace
 
 Handler select_add(const Spelling& s) {
+  if (s.has(M::u16x2) || s.has(M::s16x2)) return lanewise<pair_add<u32>>;
   if (s.has(M::cc)) return select_carry<false, false>(s);
   if (s.has(M::sat) && s.type() == Type::s32) return lanewise<add_sat>;
   switch (s.type()) {
@@ -199,8 +200,15 @@ Handler select_neg(const Spelling& s) {
       return select_neg_float(s);
   }
 }
-/// Packed integers are spelled u16x2 and s16x2, which are no types of the parser's.
+template <bool kMaximum>
+Handler packed_extreme(const Spelling& s) {
+  if (s.has(M::u16x2))
+    return s.has(M::relu) ? nullptr : lanewise<pair_extreme<u16, kMaximum, false>>;
+  return s.has(M::relu) ? lanewise<pair_extreme<s16, kMaximum, true>>
+                        : lanewise<pair_extreme<s16, kMaximum, false>>;
+}
 Handler select_min(const Spelling& s) {
+  if (s.has(M::u16x2) || s.has(M::s16x2)) return packed_extreme<false>(s);
   if (s.has(M::relu) && s.type() == Type::s32) return lanewise<smaller_relu<s32>>;
   switch (s.type()) {
     ATTEST_CASES_INTEGERS(smaller)
@@ -209,6 +217,7 @@ Handler select_min(const Spelling& s) {
   }
 }
 Handler select_max(const Spelling& s) {
+  if (s.has(M::u16x2) || s.has(M::s16x2)) return packed_extreme<true>(s);
   if (s.has(M::relu) && s.type() == Type::s32) return lanewise<larger_relu<s32>>;
   switch (s.type()) {
     ATTEST_CASES_INTEGERS(larger)

@@ -21,8 +21,8 @@ struct Group {
   std::vector<std::vector<std::string>> rows;  // operands, then the result
 };
 
-const char* const kFiles[] = {"arithmetic", "comparison", "half",
-                              "conversion", "integer",    "approximate"};
+const char* const kFiles[] = {"arithmetic", "comparison",  "half", "conversion",
+                              "integer",    "approximate", "small"};
 constexpr std::uint64_t kKept = 0x5a5a5a5a5a5a5a5a;
 
 std::vector<Group> read_groups(const std::string& name) {

@@ -180,4 +180,64 @@ ATTEST_INLINE u32 pack16(float high, float low) {
   return u32(h) << 16 | l;
 }
 
+/// 8-bit floats, kExponent bits of exponent. e4m3 has no infinity: 0x7f is NaN, 0x7e is 448.
+template <unsigned kExponent>
+struct F8 {
+  static constexpr u32 kMantissa = 7 - kExponent, kShift = 23 - kMantissa;
+  static constexpr u32 kBias = (1u << (kExponent - 1)) - 1;
+  static constexpr u32 kLargest = kExponent == 4 ? 0x7e : 0x7b;
+  /// Exact: every 8-bit float is an f16.
+  ATTEST_INLINE u16 widen(u8 b) {
+    if constexpr (kExponent == 5) {
+      return (b & 0x7f) > 0x7c ? F16::kNaN : u16(u16(b) << 8);
+    } else {
+      if ((b & 0x7f) == 0x7f) return F16::kNaN;
+      // As f16 bits with the exponent 8 too small; the product restores it, subnormals too.
+      const u16 small = u16((b & 0x7f) << 7);
+      return u16(F16::narrow(F16::widen(small) * 256.0f) | u16(b & 0x80) << 8);
+    }
+  }
+  /// Nearest even, overflow to the largest finite value (.satfinite). Special: NaN is 0x7f.
+  template <bool kRelu>
+  ATTEST_INLINE u8 narrow(float x) {
+    const u32 b = bits_as<u32>(x), magnitude = b & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) return 0x7f;
+    if (kRelu && (b >> 31)) return 0;
+    // Where the unit in the last place of the sum is that of subnormal results.
+    constexpr u32 anchor = (127 + 23 + 1 - kBias - kMantissa) << 23;
+    const u32 tiny = bits_as<u32>(bits_as<float>(magnitude) + bits_as<float>(anchor)) - anchor;
+    const u32 rebased = magnitude - ((127 - kBias) << 23);
+    const u32 normal =
+        (rebased + ((1u << (kShift - 1)) - 1) + ((magnitude >> kShift) & 1)) >> kShift;
+    u32 r = magnitude < (128 - kBias) << 23 ? tiny : normal;
+    r = r > kLargest ? kLargest : r;
+    return u8(r | (b >> 24 & 0x80));
+  }
+};
+template <class F, bool kRelu>
+ATTEST_INLINE u32 widen_pair(u16 a) {
+  u16 low = F::widen(u8(a)), high = F::widen(u8(a >> 8));
+  if (kRelu)
+    low = result16<F16, false, false, true>(low), high = result16<F16, false, false, true>(high);
+  return u32(high) << 16 | low;
+}
+template <class F, bool kRelu>
+ATTEST_INLINE u16 narrow_pair(float high, float low) {
+  return u16(u16(F::template narrow<kRelu>(high)) << 8 | F::template narrow<kRelu>(low));
+}
+template <class F, bool kRelu>
+ATTEST_INLINE u16 narrow_halves(u32 a) {
+  return narrow_pair<F, kRelu>(F16::widen(u16(a >> 16)), F16::widen(u16(a)));
+}
+/// tf32: a float whose lower 13 bits are zero. rna rounds ties away from zero.
+template <Rounding kMode, bool kTiesAway, bool kRelu>
+ATTEST_INLINE u32 to_tf32(float x) {
+  const u32 b = bits_as<u32>(x);
+  if (is_nan(x)) return 0x7fffffffu;
+  if (kRelu && (b >> 31)) return 0;
+  if ((b & 0x7f800000u) == 0x7f800000u) return b;
+  if (kTiesAway) return (b + 0x1000u) & ~0x1fffu;
+  return (kMode == Rounding::nearest ? b + 0xfffu + ((b >> 13) & 1) : b) & ~0x1fffu;
+}
+
 }  // namespace attest::emulator::ATTEST_ISA

@@ -62,6 +62,13 @@ const std::array<ModifierSet, std::size(kRows)>& allowed_modifiers() {
   return sets;
 }
 
+/// Formats without a register type of their own are held in plain bits.
+ptx::Type bits_holding(std::string_view format) {
+  if (format == "e4m3x2" || format == "e5m2x2") return ptx::Type::b16;
+  if (format == "tf32" || format == "u16x2" || format == "s16x2") return ptx::Type::b32;
+  return ptx::Type::none;
+}
+
 /// Cache hints change no result; they are accepted wherever PTX allows modifiers.
 bool is_hint(std::string_view modifier) {
   return modifier.starts_with("L1::") || modifier.starts_with("L2::") || modifier == "unified";
@@ -88,6 +95,10 @@ SpellingResult spell(const ptx::Instruction& instruction) {
     if (known != modifiers_by_name().end() &&
         allowed_modifiers()[std::size_t(spelling.opcode)].has(known->second)) {
       spelling.modifiers.add(known->second);
+      const ptx::Type held = bits_holding(text);
+      if (held != ptx::Type::none && spelling.type_count < std::size(spelling.types)) {
+        spelling.types[spelling.type_count++] = held;
+      }
       if (text == "v2") spelling.vector = 2;
       if (text == "v4") spelling.vector = 4;
       if (text == "v8") spelling.vector = 8;
