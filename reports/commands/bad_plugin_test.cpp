@@ -28,7 +28,7 @@ class BadPlugin : public CommandLine {
 TEST_F(BadPlugin, CannotBeOpened) {
   std::ofstream(folder_ / "text.so") << "not a library";
   refuses("gate --subject /nonexistent.so", {"/nonexistent.so", "no such file"});
-  refuses("gate --subject text.so", {"text.so", "no ELF"});
+  refuses("gate --subject text.so", {"text.so", "no shared library"});
   refuses("gate --subject " + plugin("lacks_the_symbol"), {"attest_subject"});
   refuses("gate --subject " + plugin("other_version"), {"version"});
   refuses("gate --subject " + plugin("crashes_at_load"), {"crashes_at_load", "SIG"});
