@@ -82,9 +82,8 @@ Frame* new_frame(Block& block, const Code& code, Frame* parent, const Op* call_s
   frame->wide[0] = frame->storage + narrow;
   frame->predicates = reinterpret_cast<u32*>(frame->storage + narrow + wide);
   // Constants are reached with an operand whose bit 0 is set: hence one byte less.
-  frame->narrow[1] =
-      reinterpret_cast<u8*>(const_cast<Splat<u32>*>(code.narrow_constants.data())) - 1;
-  frame->wide[1] = reinterpret_cast<u8*>(const_cast<Splat<u64>*>(code.wide_constants.data())) - 1;
+  frame->narrow[1] = reinterpret_cast<u8*>(reinterpret_cast<u64>(code.narrow_constants.data()) - 1);
+  frame->wide[1] = reinterpret_cast<u8*>(reinterpret_cast<u64>(code.wide_constants.data()) - 1);
   frame->local_base = local_base;
   frame->local_top = local_base + code.frame_bytes;
   frame->depth = parent ? parent->depth + 1 : 0;
