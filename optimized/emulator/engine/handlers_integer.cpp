@@ -232,15 +232,18 @@ Handler select_sad(const Spelling& s) {
       return nullptr;
   }
 }
+bool is_word(Type type) {
+  return type == Type::u32 || type == Type::s32;
+}
 Handler select_dp4a(const Spelling& s) {
   const bool a = s.types[0] == Type::s32, b = s.types[1] == Type::s32;
-  if (s.type_count != 2) return nullptr;
+  if (s.type_count != 2 || !is_word(s.types[0]) || !is_word(s.types[1])) return nullptr;
   if (a) return b ? lanewise<dot4<s8, s8>> : lanewise<dot4<s8, u8>>;
   return b ? lanewise<dot4<u8, s8>> : lanewise<dot4<u8, u8>>;
 }
 Handler select_dp2a(const Spelling& s) {
   const bool a = s.types[0] == Type::s32, b = s.types[1] == Type::s32;
-  if (s.type_count != 2) return nullptr;
+  if (s.type_count != 2 || !is_word(s.types[0]) || !is_word(s.types[1])) return nullptr;
   if (s.has(M::hi)) {
     if (a) return b ? lanewise<dot2<s16, s8, true>> : lanewise<dot2<s16, u8, true>>;
     return b ? lanewise<dot2<u16, s8, true>> : lanewise<dot2<u16, u8, true>>;

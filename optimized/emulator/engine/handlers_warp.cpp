@@ -1,7 +1,6 @@
-// Comparison, selection, movement, branches, and what lanes tell each other; and the loop that runs
+// Selection, movement, branches, and what lanes tell each other; and the loop that runs
 // a warp.
 #include "optimized/emulator/engine/select.hpp"
-#include "optimized/emulator/engine/semantics_half.hpp"
 #include "optimized/emulator/engine/semantics_integer.hpp"
 
 #if defined(__AVX2__)
@@ -205,6 +204,19 @@ const Op* frame_address(const Op& op, Warp& w) {
 }
 
 // --- shfl ---
+/// to[l] = from[source[l]]
+ATTEST_INLINE void permute_lanes(u32* to, const u32* from, const u32* source) {
+#ifdef __AVX512F__
+  const __m512i low = _mm512_load_si512(from), high = _mm512_load_si512(from + 16);
+  for (unsigned i = 0; i < kLanes; i += 16) {
+    const __m512i at = _mm512_load_si512(source + i);
+    _mm512_store_si512(to + i, _mm512_permutex2var_epi32(low, at, high));
+  }
+#else
+  for (unsigned l = 0; l < kLanes; ++l) to[l] = from[source[l]];
+#endif
+}
+
 enum class Shuffle : u8 { up, down, bfly, idx };
 template <Shuffle kMode>
 const Op* shuffle(const Op& op, Warp& w) {
@@ -221,102 +233,35 @@ const Op* shuffle(const Op& op, Warp& w) {
   const u32* a = reinterpret_cast<const u32*>(slot<u32>(w, op.a));
   const u32* b = reinterpret_cast<const u32*>(slot<u32>(w, op.b));
   const u32* c = reinterpret_cast<const u32*>(slot<u32>(w, op.c));
-  u32* d = reinterpret_cast<u32*>(w.scratch);
-  u32 inside = 0;
-  for (u32 l = 0; l < kLanes; ++l) {
+  u32* words = reinterpret_cast<u32*>(w.scratch);
+  alignas(64) u32 source[kLanes];
+  ATTEST_LANES {
     const u32 segment = (c[l] >> 8) & 31, clamp = c[l] & 31, distance = b[l] & 31;
     const u32 low = l & segment, high = low | (clamp & ~segment);
     u32 from = 0;
-    bool valid = false;
     switch (kMode) {
       case Shuffle::up:
-        from = l - distance, valid = s32(from) >= s32(high);
+        from = l - distance;
         break;
       case Shuffle::down:
-        from = l + distance, valid = from <= high;
+        from = l + distance;
         break;
       case Shuffle::bfly:
-        from = l ^ distance, valid = from <= high;
+        from = l ^ distance;
         break;
       case Shuffle::idx:
-        from = low | (distance & ~segment), valid = from <= high;
+        from = low | (distance & ~segment);
         break;
     }
-    d[l] = a[valid ? from & 31 : l];
-    inside |= u32(valid) << l;
+    const bool valid = kMode == Shuffle::up ? s32(from) >= s32(high) : from <= high;
+    source[l] = valid ? from & 31 : l;
+    words[l] = valid ? ~0u : 0u;
   }
+  const u32 inside = mask_of(words);
+  permute_lanes(words, a, source);
   if (op.d != kNone) merge<u32>(slot<u32>(w, op.d), w.scratch, w.mask);
   if (op.list[1] != kNone) write_predicate(w, op.list[1], inside);
   return &op + 1;
-}
-
-// --- setp ---
-enum class Relation : u8 { eq, ne, lt, le, num, none };
-Relation relation_of(const Spelling& s) {
-  if (s.has(M::eq)) return Relation::eq;
-  if (s.has(M::ne)) return Relation::ne;
-  if (s.has(M::lt)) return Relation::lt;
-  if (s.has(M::le)) return Relation::le;
-  return s.has(M::num) ? Relation::num : Relation::none;
-}
-template <class T>
-Handler compare_integers(Relation r) {
-  switch (r) {
-    case Relation::eq:
-      return comparing<equal<T>>;
-    case Relation::ne:
-      return comparing<unequal<T>>;
-    case Relation::lt:
-      return comparing<less<T>>;
-    case Relation::le:
-      return comparing<less_equal<T>>;
-    default:
-      return nullptr;
-  }
-}
-template <bool kFlush>
-Handler compare_f32(Relation r) {
-  switch (r) {
-    case Relation::eq:
-      return comparing<equal_f32<kFlush>>;
-    case Relation::ne:
-      return comparing<unequal_f32<kFlush>>;
-    case Relation::lt:
-      return comparing<less_f32<kFlush>>;
-    case Relation::le:
-      return comparing<less_equal_f32<kFlush>>;
-    default:
-      return comparing<ordered_f32>;
-  }
-}
-Handler compare_f64(Relation r) {
-  switch (r) {
-    case Relation::eq:
-      return comparing<equal_f64>;
-    case Relation::ne:
-      return comparing<unequal_f64>;
-    case Relation::lt:
-      return comparing<less_f64>;
-    case Relation::le:
-      return comparing<less_equal_f64>;
-    default:
-      return comparing<ordered_f64>;
-  }
-}
-template <class H, bool kFlush>
-Handler compare_half(Relation r) {
-  switch (r) {
-    case Relation::eq:
-      return comparing<equal16<H, kFlush>>;
-    case Relation::ne:
-      return comparing<unequal16<H, kFlush>>;
-    case Relation::lt:
-      return comparing<less16<H, kFlush>>;
-    case Relation::le:
-      return comparing<less_equal16<H, kFlush>>;
-    default:
-      return comparing<ordered16<H>>;
-  }
 }
 
 }  // namespace
@@ -363,46 +308,12 @@ const Handler kPlain[std::size_t(Plain::kCount)] = {
     [](const Op& op, Warp&) -> const Op* { return &op + 1; },
 };
 
-/// The decoder turns every comparison into one of these five and swaps, negates and combines.
-Handler select_setp(const Spelling& s) {
-  const Relation r = relation_of(s);
-  if (r == Relation::none) return nullptr;
-  const bool ftz = s.has(M::ftz);
-  switch (s.types[s.type_count - 1]) {
-    case Type::b16:
-    case Type::u16:
-      return compare_integers<u16>(r);
-    case Type::s16:
-      return compare_integers<s16>(r);
-    case Type::b32:
-    case Type::u32:
-      return compare_integers<u32>(r);
-    case Type::s32:
-      return compare_integers<s32>(r);
-    case Type::b64:
-    case Type::u64:
-      return compare_integers<u64>(r);
-    case Type::s64:
-      return compare_integers<s64>(r);
-    case Type::f32:
-      return ftz ? compare_f32<true>(r) : compare_f32<false>(r);
-    case Type::f64:
-      return compare_f64(r);
-    case Type::f16:
-      return ftz ? compare_half<F16, true>(r) : compare_half<F16, false>(r);
-    case Type::bf16:
-      return compare_half<BF16, false>(r);
-    default:
-      return nullptr;
-  }
-}
-Handler select_set(const Spelling& s) {
-  return select_setp(s);
-}
 Handler select_selp(const Spelling& s) {
+  if (ptx::size_of(s.type()) < 2) return nullptr;
   return s.type_count == 1 && ptx::size_of(s.type()) == 8 ? select_lanes<u64> : select_lanes<u32>;
 }
 Handler select_slct(const Spelling& s) {
+  if (ptx::size_of(s.type()) < 2) return nullptr;
   const bool wide = ptx::size_of(s.type()) == 8;
   if (s.types[1] == Type::s32) return wide ? lanewise<by_sign<u64>> : lanewise<by_sign<u32>>;
   if (s.types[1] == Type::f32)

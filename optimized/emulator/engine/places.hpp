@@ -149,6 +149,13 @@ ATTEST_INLINE Shape place_local(const Op& op, Warp& w, u32 bytes, Places& p) {
 template <class A>
 ATTEST_INLINE Shape place_param(const Op& op, Warp& w, u32 bytes, Places& p) {
   const A* a = reinterpret_cast<const A*>(slot<A>(w, op.a));
+  if (op.a & 1) {  // a name: the decoder has made it a constant
+    const u64 place = u64(a[0]) + u64(op.immediate);
+    if (place + bytes <= w.parameter_bytes && (place & (bytes - 1)) == 0) {
+      p.first = const_cast<u8*>(w.parameters) + place;
+      return Shape::same;
+    }
+  }
   for (u32 left = w.mask; left; left &= left - 1) {
     const u32 l = u32(__builtin_ctz(left));
     u64 place = A(a[l] + A(op.immediate));
