@@ -79,7 +79,7 @@ Handler compare_half(Relation r) {
 /// The decoder turns every comparison into one of these five and swaps, negates and combines.
 Handler select_setp(const Spelling& s) {
   const Relation r = relation_of(s);
-  if (r == Relation::none) return nullptr;
+  if (r == Relation::none || s.type_count == 0) return nullptr;
   const bool ftz = s.has(M::ftz);
   switch (s.types[s.type_count - 1]) {
     case Type::b16:
