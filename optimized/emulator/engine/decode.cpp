@@ -114,7 +114,8 @@ void Decoder::instruction(u32 index) {
 void Decoder::unsupported(const ptx::Instruction& i, u32 first, const std::string& why) {
   code_.ops.resize(first);
   std::erase_if(fixups_, [&](const Fixup& f) { return f.op >= first; });
-  skip_unless_guarded(i);
+  if (i.guard != ptx::kNoRegister && class_of(i.guard) == SlotClass::predicate)
+    skip_unless_guarded(i);
   code_.notes.push_back(
       fmt::format("the emulator does not execute '{}': {}; compile the kernel without it, or run "
                   "it on a GPU (--device cuda)",
@@ -127,7 +128,7 @@ void Decoder::skip_unless_guarded(const ptx::Instruction& i) {
   if (i.guard == ptx::kNoRegister) return;
   fixups_.push_back({u32(code_.ops.size()), current_, true});
   Op& op = emit(Plain::bra_conditional);
-  op.guard = slot_of(i.guard);
+  op.guard = predicate_slot(i.guard);
   op.guard_negated = !i.guard_negated;
   op.flags |= kUncounted;
 }
@@ -144,7 +145,7 @@ void Decoder::finish_instruction(const ptx::Instruction& i, u32 first) {
     if (i.guard != ptx::kNoRegister && !skipped && i.opcode != "bra") {
       op.inner = op.run;
       op.run = isa_.plain[std::size_t(Plain::guarded)];
-      op.guard = slot_of(i.guard);
+      op.guard = predicate_slot(i.guard);
       op.guard_negated = i.guard_negated;
     } else if (!counted) {
       op.inner = op.run;

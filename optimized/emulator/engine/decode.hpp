@@ -57,6 +57,7 @@ class Decoder {
   u32 predicate_temporary();
   SlotClass class_of(ptx::Register r) const;
   u32 slot_of(ptx::Register r) const;
+  u32 predicate_slot(ptx::Register r) const;
   u32 source(const ptx::Operand& o, ptx::Type type);
   u32 immediate_of(u64 bits, ptx::Type type);
   u32 special(const ptx::Operand& o, bool wide);

@@ -79,7 +79,11 @@ constexpr Relation kRelations[] = {
 void Decoder::by_pattern(const ptx::Instruction& i, const Spelling& s) {
   std::string_view pattern = row_of(s.opcode).operands;
   if (s.type() == Type::pred) return predicate_logic(i, s);
-  Handler handler = select(s.opcode, s);
+  const bool two_types =
+      pattern.find('U') != pattern.npos || s.opcode == Opcode::dp4a || s.opcode == Opcode::dp2a;
+  if (s.type_count > (two_types ? 2 : 1))
+    throw Unsupported{"operands of different types are not implemented"};
+  const Handler handler = select(s.opcode, s);
   std::vector<char> letters;
   for (char c : pattern) {
     if (c != ' ') letters.push_back(c);
@@ -200,7 +204,7 @@ void Decoder::setp(const ptx::Instruction& i, const Spelling& s) {
     Op& op = emit(Plain::predicate_logic);
     op.d = d, op.a = op.b = from, op.choice = 4;
   };
-  if (has_second) deliver(slot_of(to.second), q);
+  if (has_second) deliver(predicate_slot(to.second), q);
   deliver(predicate_destination(to), p);
 }
 

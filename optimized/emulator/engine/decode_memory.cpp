@@ -92,7 +92,7 @@ void Decoder::store(const ptx::Instruction& i, const Spelling& s) {
   Address to = address(i.operands[0], space_of(s, i.operands[0]));
   if (s.has(Modifier::param) && to.space == Space::param)
     throw Unsupported{"kernel parameters may not be written"};
-  const bool vector = i.operands[1].kind == Operand::Kind::vector && s.vector > 1;
+  const bool vector = i.operands[1].kind == Operand::Kind::vector;
   const std::vector<Operand> one{i.operands[1]};
   const std::vector<Operand>& parts = vector ? i.operands[1].elements : one;
   if (parts.size() != s.vector)
@@ -134,7 +134,7 @@ void Decoder::warp_operation(const ptx::Instruction& i, const Spelling& s) {
     if (o.size() != count) throw Unsupported{fmt::format("it has {} operands", o.size())};
   };
   const auto second = [&] {
-    return o[0].second == ptx::kNoRegister ? kNone : slot_of(o[0].second);
+    return o[0].second == ptx::kNoRegister ? kNone : predicate_slot(o[0].second);
   };
   if (s.opcode != Opcode::isspacep) {
     if (!s.has(Modifier::sync))
@@ -251,7 +251,7 @@ void Decoder::branch(const ptx::Instruction& i) {
     return;
   }
   Op& op = emit(Plain::bra_conditional);
-  op.guard = slot_of(i.guard);
+  op.guard = predicate_slot(i.guard);
   op.guard_negated = i.guard_negated;
 }
 

@@ -118,6 +118,7 @@ u32 Decoder::predicate_temporary() {
 }
 
 SlotClass Decoder::class_of(ptx::Register r) const {
+  if (r >= function_.registers.size()) throw Unsupported{"a register is wanted"};
   const Type type = function_.registers[r].type;
   if (type == Type::b128) throw Unsupported{"128-bit registers are not implemented"};
   return slot_class(type);
@@ -132,6 +133,11 @@ u32 Decoder::slot_of(ptx::Register r) const {
       return slots_.slot[r];
   }
   return 0;
+}
+
+u32 Decoder::predicate_slot(ptx::Register r) const {
+  if (class_of(r) != SlotClass::predicate) throw Unsupported{"a predicate is wanted"};
+  return slot_of(r);
 }
 
 u32 Decoder::immediate_of(u64 bits, Type type) {

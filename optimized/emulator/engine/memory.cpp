@@ -31,7 +31,9 @@ Memory::~Memory() {
 
 void* Memory::allocate(std::size_t bytes, std::string name, std::size_t alignment) {
   alignment = std::max<std::size_t>(alignment, 256);
-  if (bytes > (std::size_t{1} << 46)) return nullptr;
+  // More than the host has would end the process when it is poisoned below.
+  const u64 host_bytes = u64(sysconf(_SC_PHYS_PAGES)) * u64(sysconf(_SC_PAGESIZE));
+  if (bytes > host_bytes) return nullptr;
   const std::size_t room = std::max<std::size_t>(bytes, 1);
   const std::size_t total = (room + 2 * kRedZone + 2 * alignment - 1) / alignment * alignment;
   void* block = std::aligned_alloc(alignment, total);
