@@ -106,8 +106,7 @@ Wiring::Wiring() {
   add_oracle();
   add_footprint();
   command("list", "every name there is", attest::list, list)
-      .add_option("what", list,
-                  "properties, fills, formats, features, subjects, mutants, wrong_answers");
+      .add_option("what", list, "properties, fills, formats, subjects, mutants, ...");
 }
 
 /// What the user may have meant by `word`: a command, or an option of the command that was given.
