@@ -23,6 +23,37 @@ bool ends_flow(const ptx::Instruction& i) {
          (i.opcode == "bra" || i.opcode == "ret" || i.opcode == "exit");
 }
 
+/// How many operands the instructions decoded by hand need at least; the patterns check their own.
+std::size_t least_operands(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::setp:
+    case Opcode::set:
+      return 3;
+    case Opcode::mov:
+    case Opcode::cvta:
+    case Opcode::ld:
+    case Opcode::ldu:
+    case Opcode::st:
+    case Opcode::atom:
+    case Opcode::red:
+    case Opcode::shfl:
+    case Opcode::vote:
+    case Opcode::match:
+    case Opcode::redux:
+    case Opcode::elect:
+    case Opcode::isspacep:
+      return 2;
+    case Opcode::alloca:
+    case Opcode::stacksave:
+    case Opcode::stackrestore:
+    case Opcode::bra:
+    case Opcode::call:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
 }  // namespace
 
 Decoder::Decoder(const LoadedModuleState& module, Program& program, Code& code,
@@ -156,32 +187,23 @@ void Decoder::finish_instruction(const ptx::Instruction& i, u32 first) {
 }
 
 void Decoder::dispatch(const ptx::Instruction& i, const Spelling& s) {
-  const auto require = [&](std::size_t least) {
-    if (i.operands.size() < least) throw Unsupported{"it has too few operands"};
-  };
+  if (i.operands.size() < least_operands(s.opcode)) throw Unsupported{"it has too few operands"};
   switch (s.opcode) {
     case Opcode::setp:
-      require(3);
       return setp(i, s);
     case Opcode::set:
-      require(3);
       return set(i, s);
     case Opcode::mov:
-      require(2);
       return mov(i, s);
     case Opcode::cvta:
-      require(2);
       return cvta(i, s);
     case Opcode::ld:
     case Opcode::ldu:
-      require(2);
       return load(i, s);
     case Opcode::st:
-      require(2);
       return store(i, s);
     case Opcode::atom:
     case Opcode::red:
-      require(2);
       return atomic(i, s);
     case Opcode::shfl:
     case Opcode::vote:
@@ -189,7 +211,6 @@ void Decoder::dispatch(const ptx::Instruction& i, const Spelling& s) {
     case Opcode::redux:
     case Opcode::elect:
     case Opcode::isspacep:
-      require(2);
       return warp_operation(i, s);
     case Opcode::bar:
     case Opcode::barrier:
@@ -197,13 +218,10 @@ void Decoder::dispatch(const ptx::Instruction& i, const Spelling& s) {
     case Opcode::alloca:
     case Opcode::stacksave:
     case Opcode::stackrestore:
-      require(1);
       return stack(i, s);
     case Opcode::bra:
-      require(1);
       return branch(i);
     case Opcode::call:
-      require(1);
       return call(i);
     case Opcode::ret:
     case Opcode::exit:
