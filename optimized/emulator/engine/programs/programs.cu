@@ -38,14 +38,16 @@ KERNEL matmul(const float* a, const float* b, float* c, int n) {
   c[y * n + x] = sum;
 }
 
-// Results side by side: expf, logf, exp2f, sinf, cosf, tanhf, sqrtf, 1/x, rsqrtf, powf, erff, log2f.
+// Results side by side: expf, logf, exp2f, sinf, cosf, tanhf, sqrtf, 1/x, rsqrtf, powf, erff,
+// log2f.
 KERNEL math(const float* in, float* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   const float x = in[i], p = fabsf(x);
   float* o = out + i * 12;
   o[0] = expf(x), o[1] = logf(p), o[2] = exp2f(x), o[3] = sinf(x), o[4] = cosf(x), o[5] = tanhf(x);
-  o[6] = sqrtf(p), o[7] = 1 / x, o[8] = rsqrtf(p), o[9] = powf(p, 0.3f), o[10] = erff(x), o[11] = log2f(p);
+  o[6] = sqrtf(p), o[7] = 1 / x, o[8] = rsqrtf(p), o[9] = powf(p, 0.3f), o[10] = erff(x),
+  o[11] = log2f(p);
 }
 
 KERNEL collatz(int* out) {
@@ -65,31 +67,54 @@ KERNEL diverge(int* out, int n) {
   int r = 0;
   for (int i = 0; i < t; ++i) {
     if (i % 3 == 0) {
-      if (t % 2) r += i;
-      else r -= i;
+      if (t % 2)
+        r += i;
+      else
+        r -= i;
       if (r > 100) break;
       continue;
     }
     switch ((i + t) % 5) {
-      case 0: r += 7; break;
-      case 1: r ^= t; break;
-      case 2: r = r * 3 + 1; break;
-      case 3: r -= 11; break;
-      default: r += i & t;
+      case 0:
+        r += 7;
+        break;
+      case 1:
+        r ^= t;
+        break;
+      case 2:
+        r = r * 3 + 1;
+        break;
+      case 3:
+        r -= 11;
+        break;
+      default:
+        r += i & t;
     }
   }
   out[t] = r;
 }
 
-__device__ __noinline__ int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
-KERNEL recursion(int* out) { out[threadIdx.x] = fibonacci(threadIdx.x % 12); }
+__device__ __noinline__ int fibonacci(int n) {
+  return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
+}
+KERNEL recursion(int* out) {
+  out[threadIdx.x] = fibonacci(threadIdx.x % 12);
+}
 
-__device__ __noinline__ int twice(int x) { return 2 * x; }
-__device__ __noinline__ int square(int x) { return x * x; }
-__device__ __noinline__ int shuffle_inside(int x) { return x + __shfl_xor_sync(__activemask(), x, 1); }
+__device__ __noinline__ int twice(int x) {
+  return 2 * x;
+}
+__device__ __noinline__ int square(int x) {
+  return x * x;
+}
+__device__ __noinline__ int shuffle_inside(int x) {
+  return x + __shfl_xor_sync(__activemask(), x, 1);
+}
 typedef int (*Function)(int);
 __device__ Function table[3] = {twice, square, shuffle_inside};
-KERNEL indirect(int* out) { out[threadIdx.x] = table[threadIdx.x / 2 % 3](threadIdx.x); }
+KERNEL indirect(int* out) {
+  out[threadIdx.x] = table[threadIdx.x / 2 % 3](threadIdx.x);
+}
 
 struct Base {
   __device__ virtual int value(int x) const = 0;
@@ -170,9 +195,12 @@ KERNEL warp_operations(unsigned* out) {
   int all = 0;
   o[3] = __match_all_sync(~0u, t / 32, &all) + all;
   o[4] = __reduce_add_sync(~0u, t) + __reduce_max_sync(~0u, t) + __reduce_xor_sync(~0u, t);
-  o[5] = __shfl_sync(~0u, t, 5, 8) + 100 * __shfl_up_sync(~0u, t, 3) + 10000 * __shfl_down_sync(~0u, t, 2, 16);
-  if (t % 2) o[6] = __activemask() & 0xffffu;
-  else o[6] = __popc(__ballot_sync(0x55555555u, t % 4 == 0));
+  o[5] = __shfl_sync(~0u, t, 5, 8) + 100 * __shfl_up_sync(~0u, t, 3) +
+         10000 * __shfl_down_sync(~0u, t, 2, 16);
+  if (t % 2)
+    o[6] = __activemask() & 0xffffu;
+  else
+    o[6] = __popc(__ballot_sync(0x55555555u, t % 4 == 0));
   o[7] = __syncthreads_count(t % 5 == 0);
   o[8] = __syncthreads_or(t == 63) + 2 * __syncthreads_and(t < 63);
   o[9] = __reduce_min_sync(t % 2 ? 0xaaaaaaaau : 0x55555555u, int(t) - 40);
@@ -239,7 +267,9 @@ KERNEL grid_barrier(volatile unsigned* arrived, int* values, int* out) {
 }
 
 KERNEL says(int n, const char* word) {
-  if (threadIdx.x < 2) printf("block %d thread %d: %5.2f %s %llx %c%%\n", blockIdx.x, threadIdx.x, 1.5 * n, word, 0x123456789abcull, 'z');
+  if (threadIdx.x < 2)
+    printf("block %d thread %d: %5.2f %s %llx %c%%\n", blockIdx.x, threadIdx.x, 1.5 * n, word,
+           0x123456789abcull, 'z');
 }
 KERNEL floods(int n) {
   for (int i = 0; i < n; ++i) printf("%0100d\n", i);
@@ -263,7 +293,8 @@ KERNEL dynamic_shared(int* out) {
 }
 
 KERNEL wide_arithmetic(const uint64_t* a, uint64_t* out) {
-  const unsigned __int128 p = (unsigned __int128)a[threadIdx.x] * a[threadIdx.x + 1] + a[threadIdx.x];
+  const unsigned __int128 p =
+      (unsigned __int128)a[threadIdx.x] * a[threadIdx.x + 1] + a[threadIdx.x];
   out[2 * threadIdx.x] = uint64_t(p);
   out[2 * threadIdx.x + 1] = uint64_t(p >> 64);
 }
@@ -320,15 +351,23 @@ KERNEL loops(volatile int* flag) {
   while (*flag == 0) {
   }
 }
-__device__ __noinline__ int deeper(int n, volatile int* p) { return *p ? n : deeper(n + 1, p) + *p; }
-KERNEL recurses(volatile int* p, int* out) { out[0] = deeper(0, p); }
+__device__ __noinline__ int deeper(int n, volatile int* p) {
+  return *p ? n : deeper(n + 1, p) + *p;
+}
+KERNEL recurses(volatile int* p, int* out) {
+  out[0] = deeper(0, p);
+}
 KERNEL unsupported(float* out) {
   float x;
-  asm volatile("{ .reg .b64 t; createpolicy.fractional.L2::evict_last.b64 t, 0f3f800000; mov.f32 %0, 0f3f800000; }" : "=f"(x));  // LINE unsupported
+  asm volatile(
+      "{ .reg .b64 t; createpolicy.fractional.L2::evict_last.b64 t, 0f3f800000; mov.f32 %0, "
+      "0f3f800000; }"
+      : "=f"(x));  // LINE unsupported
   out[0] = x;
 }
 KERNEL unsupported_elsewhere(float* out, int n) {
-  if (n == 12345) asm volatile("{ .reg .b64 t; createpolicy.fractional.L2::evict_last.b64 t, 0f3f800000; }");
+  if (n == 12345)
+    asm volatile("{ .reg .b64 t; createpolicy.fractional.L2::evict_last.b64 t, 0f3f800000; }");
   out[0] = 1;
 }
 KERNEL generic_access(int* out, int which) {
@@ -340,5 +379,7 @@ KERNEL generic_access(int* out, int which) {
   const int i = which == 2 ? threadIdx.x % 4 : threadIdx.x;
   p[i] += 100;
   __syncthreads();
-  out[threadIdx.x] = which == 1 ? s[31 - threadIdx.x] : which == 2 ? local[threadIdx.x % 4] : out[threadIdx.x];
+  out[threadIdx.x] = which == 1   ? s[31 - threadIdx.x]
+                     : which == 2 ? local[threadIdx.x % 4]
+                                  : out[threadIdx.x];
 }
