@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <numeric>
 
+#include <gtest/gtest.h>
+
 #include "optimized/emulator/engine/test_program.hpp"
 
 namespace attest::emulator {
@@ -26,14 +28,14 @@ TEST_P(Execution, VectorAddWithATail) {
   constexpr int n = 1000;
   Buffer<float> a(n), b(n), c(n, -1);
   for (int i = 0; i < n; ++i) a[i] = float(i), b[i] = 0.5f * float(i);
-  program.check("vector_add", {{8}, {128}}, a.data(), b.data(), c.data(), n);
+  EXPECT_EQ(program.trouble("vector_add", {{8}, {128}}, a.data(), b.data(), c.data(), n), "");
   for (int i = 0; i < n; ++i) ASSERT_EQ(c[i], 1.5f * float(i)) << i;
 }
 
 TEST_P(Execution, BlockSumByShuffles) {
   Buffer<int> in(4 * 256), out(4);
   std::iota(in.begin(), in.end(), 1);
-  program.check("block_sum", {{4}, {256}}, in.data(), out.data());
+  EXPECT_EQ(program.trouble("block_sum", {{4}, {256}}, in.data(), out.data()), "");
   for (int b = 0; b < 4; ++b)
     EXPECT_EQ(out[b], std::accumulate(in.data() + 256 * b, in.data() + 256 * (b + 1), 0));
 }
@@ -42,7 +44,7 @@ TEST_P(Execution, TiledMatrixProduct) {
   constexpr int n = 64;
   Buffer<float> a(n * n), b(n * n), c(n * n);
   for (int i = 0; i < n * n; ++i) a[i] = float(i % 13 - 6), b[i] = float(i % 7 - 3);
-  program.check("matmul", {{4, 4}, {16, 16}}, a.data(), b.data(), c.data(), n);
+  EXPECT_EQ(program.trouble("matmul", {{4, 4}, {16, 16}}, a.data(), b.data(), c.data(), n), "");
   for (int y = 0; y < n; ++y) {
     for (int x = 0; x < n; ++x) {
       float sum = 0;
@@ -54,7 +56,7 @@ TEST_P(Execution, TiledMatrixProduct) {
 
 TEST_P(Execution, CollatzDiverges) {
   Buffer<int> out(256);
-  program.check("collatz", {{4}, {64}}, out.data());
+  EXPECT_EQ(program.trouble("collatz", {{4}, {64}}, out.data()), "");
   for (unsigned i = 0; i < 256; ++i) {
     unsigned n = i + 1;
     int steps = 0;
@@ -95,7 +97,7 @@ int diverge_on_host(int t) {
 }
 TEST_P(Execution, NestedBranchesAndEarlyExits) {
   Buffer<int> out(96, -7);
-  program.check("diverge", {{1}, {96}}, out.data(), 90);
+  EXPECT_EQ(program.trouble("diverge", {{1}, {96}}, out.data(), 90), "");
   for (int t = 0; t < 96; ++t) ASSERT_EQ(out[t], t < 90 ? diverge_on_host(t) : -7) << t;
 }
 
@@ -104,13 +106,13 @@ int fibonacci_on_host(int n) {
 }
 TEST_P(Execution, Recursion) {
   Buffer<int> out(64);
-  program.check("recursion", {{1}, {64}}, out.data());
+  EXPECT_EQ(program.trouble("recursion", {{1}, {64}}, out.data()), "");
   for (int t = 0; t < 64; ++t) ASSERT_EQ(out[t], fibonacci_on_host(t % 12)) << t;
 }
 
 TEST_P(Execution, CallsThroughAddresses) {
   Buffer<int> out(64);
-  program.check("indirect", {{1}, {64}}, out.data());
+  EXPECT_EQ(program.trouble("indirect", {{1}, {64}}, out.data()), "");
   for (int t = 0; t < 64; ++t) {
     const int wanted[] = {2 * t, t * t, t + (t ^ 1)};
     EXPECT_EQ(out[t], wanted[t / 2 % 3]) << t;
@@ -119,7 +121,7 @@ TEST_P(Execution, CallsThroughAddresses) {
 
 TEST_P(Execution, VirtualFunctions) {
   Buffer<int> out(32);
-  program.check("virtual_calls", {{1}, {32}}, out.data());
+  EXPECT_EQ(program.trouble("virtual_calls", {{1}, {32}}, out.data()), "");
   for (int t = 0; t < 32; ++t) EXPECT_EQ(out[t], t % 2 ? t + 5 : t * 7);
 }
 
@@ -130,14 +132,14 @@ struct Big {
 TEST_P(Execution, StructuresByValue) {
   Buffer<double> out(32);
   Big b{{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 0.25};
-  program.check("structs", {{1}, {32}}, b, out.data());
+  EXPECT_EQ(program.trouble("structs", {{1}, {32}}, b, out.data()), "");
   for (int t = 0; t < 32; ++t) EXPECT_EQ(out[t], (3 + 10 - t % 10) % 10 + 0.25 * (t % 10)) << t;
 }
 
 TEST_P(Execution, LocalArraysIndexedAtRunTime) {
   Buffer<int> order(64), out(64);
   for (int i = 0; i < 64; ++i) order[i] = (i * 37 + 11) % 64;
-  program.check("local_array", {{1}, {64}}, order.data(), out.data());
+  EXPECT_EQ(program.trouble("local_array", {{1}, {64}}, order.data(), out.data()), "");
   for (int t = 0; t < 64; ++t) {
     int data[64];
     for (int i = 0; i < 64; ++i) data[order[i]] = i * (t + 1);
@@ -154,7 +156,9 @@ TEST_P(Execution, Atomics) {
   Buffer<unsigned long long> l(1);
   Buffer<int> s(1);
   Buffer<double> d(1);
-  program.check("atomics", {{4}, {64}}, u.data(), f.data(), l.data(), s.data(), d.data());
+  EXPECT_EQ(
+      program.trouble("atomics", {{4}, {64}}, u.data(), f.data(), l.data(), s.data(), d.data()),
+      "");
   unsigned sum = 0, largest = 0, exclusive = 0, inc = 0, dec = 5;
   for (unsigned t = 0; t < threads; ++t) {
     sum += t, largest = std::max(largest, t * 7 % 1000), exclusive ^= t;
@@ -171,7 +175,7 @@ TEST_P(Execution, Atomics) {
 
 TEST_P(Execution, WarpOperations) {
   Buffer<unsigned> out(64 * 12);
-  program.check("warp_operations", {{1}, {64}}, out.data());
+  EXPECT_EQ(program.trouble("warp_operations", {{1}, {64}}, out.data()), "");
   for (unsigned t = 0; t < 64; ++t) {
     const unsigned w = t / 32 * 32, l = t % 32;
     const unsigned* o = out.data() + t * 12;
@@ -205,30 +209,33 @@ TEST_P(Execution, WarpOperations) {
 
 TEST_P(Execution, NamedBarriersOrderProducerAndConsumer) {
   Buffer<int> out(64);
-  program.check("named_barriers", {{1}, {64}}, out.data());
+  EXPECT_EQ(program.trouble("named_barriers", {{1}, {64}}, out.data()), "");
   for (int t = 0; t < 64; ++t) EXPECT_EQ(out[t], t < 32 ? 0 : 285) << t;
 }
 
 TEST_P(Execution, LanesThatSpinStarveNobody) {
   Buffer<int> lock(1), count(1);
-  program.check("spin_lock", {{4}, {64}}, lock.data(), count.data());
+  EXPECT_EQ(program.trouble("spin_lock", {{4}, {64}}, lock.data(), count.data()), "");
   EXPECT_EQ(count[0], 256);
   Buffer<int> flag(1), out(32);
-  program.check("spin_forever_for_other_lane", {{1}, {32}}, flag.data(), out.data());
+  EXPECT_EQ(program.trouble("spin_forever_for_other_lane", {{1}, {32}}, flag.data(), out.data()),
+            "");
   EXPECT_EQ(out.values(), std::vector<int>(32, 1));
 }
 
 TEST_P(Execution, BarrierOverTheGrid) {
   Buffer<unsigned> arrived(1);
   Buffer<int> values(100), out(100 * 64);
-  program.check("grid_barrier", {{100}, {64}, 0, true}, arrived.data(), values.data(), out.data());
+  EXPECT_EQ(program.trouble("grid_barrier", {{100}, {64}, 0, true}, arrived.data(), values.data(),
+                            out.data()),
+            "");
   EXPECT_EQ(out.values(), std::vector<int>(100 * 64, 5050));
 }
 
 TEST_P(Execution, ModuleVariables) {
   Buffer<float> out(32);
-  program.check("variables", {{1}, {32}}, out.data());
-  program.check("variables", {{1}, {32}}, out.data());
+  EXPECT_EQ(program.trouble("variables", {{1}, {32}}, out.data()), "");
+  EXPECT_EQ(program.trouble("variables", {{1}, {32}}, out.data()), "");
   for (int t = 0; t < 32; ++t) EXPECT_EQ(out[t], float(t % 4 + 1));
   const auto counter = Device::instance().find_variable(program.module(), "counter");
   ASSERT_EQ(counter.bytes, 4u);
@@ -238,7 +245,7 @@ TEST_P(Execution, ModuleVariables) {
 
 TEST_P(Execution, DynamicSharedMemoryFollowsStatic) {
   Buffer<int> out(128);
-  program.check("dynamic_shared", {{1}, {128}, 512}, out.data());
+  EXPECT_EQ(program.trouble("dynamic_shared", {{1}, {128}, 512}, out.data()), "");
   for (int t = 0; t < 128; ++t) EXPECT_EQ(out[t], 127 - t + 1000);
   EXPECT_EQ(Device::instance().facts(program.module(), "dynamic_shared").static_shared_bytes, 32u);
 }
@@ -246,7 +253,7 @@ TEST_P(Execution, DynamicSharedMemoryFollowsStatic) {
 TEST_P(Execution, CarriesOf128BitArithmetic) {
   Buffer<std::uint64_t> a(33), out(64);
   for (std::size_t i = 0; i < 33; ++i) a[i] = 0x9e3779b97f4a7c15u * (i + 1) ^ (i % 3 ? 0 : ~0ull);
-  program.check("wide_arithmetic", {{1}, {32}}, a.data(), out.data());
+  EXPECT_EQ(program.trouble("wide_arithmetic", {{1}, {32}}, a.data(), out.data()), "");
   for (std::size_t i = 0; i < 32; ++i) {
     const unsigned __int128 p = static_cast<unsigned __int128>(a[i]) * a[i + 1] + a[i];
     EXPECT_EQ(out[2 * i], std::uint64_t(p));
@@ -257,7 +264,7 @@ TEST_P(Execution, CarriesOf128BitArithmetic) {
 TEST_P(Execution, GenericAddressesReachEverySpace) {
   for (int which = 0; which < 3; ++which) {
     Buffer<int> out(32, 7);
-    program.check("generic_access", {{1}, {32}}, out.data(), which);
+    EXPECT_EQ(program.trouble("generic_access", {{1}, {32}}, out.data(), which), "");
     for (int t = 0; t < 32; ++t)
       EXPECT_EQ(out[t], which == 0 ? 107 : which == 1 ? 131 - t : t % 4 + 101) << which;
   }
@@ -266,7 +273,7 @@ TEST_P(Execution, GenericAddressesReachEverySpace) {
 TEST_P(Execution, PrintfWritesToStdoutInOrderOfBlocks) {
   Buffer<char> word({'o', 'n', 'e', 0});
   testing::internal::CaptureStdout();
-  program.check("says", {{2}, {32}}, 3, word.data());
+  EXPECT_EQ(program.trouble("says", {{2}, {32}}, 3, word.data()), "");
   EXPECT_EQ(
       testing::internal::GetCapturedStdout(),
       "block 0 thread 0:  4.50 one 123456789abc z%\nblock 0 thread 1:  4.50 one 123456789abc z%\n"
@@ -275,7 +282,7 @@ TEST_P(Execution, PrintfWritesToStdoutInOrderOfBlocks) {
 
 TEST_P(Execution, PrintfFloodIsCut) {
   testing::internal::CaptureStdout();
-  program.check("floods", {{1}, {32}}, 1000);
+  EXPECT_EQ(program.trouble("floods", {{1}, {32}}, 1000), "");
   const std::string text = testing::internal::GetCapturedStdout();
   EXPECT_LE(text.size(), std::size_t{1} << 20);
   EXPECT_GT(text.size(), (std::size_t{1} << 20) - 200);

@@ -1,8 +1,6 @@
 // What the tests of the engine share: a program compiled from programs/programs.cu, buffers that
 // tests fill and read like arrays, and launches in one line. Test code only.
 #pragma once
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <fstream>
 #include <memory>
@@ -64,14 +62,13 @@ class TestProgram {
     return Device::instance().launch(
         *module_, kernel, {shape.grid, shape.block, shape.shared, pointers, shape.cooperative});
   }
-  /// Runs a kernel that must not fault.
+  /// Runs a kernel that must not fault. What went wrong, or empty.
   template <class... Arguments>
-  void check(const std::string& kernel, const Shape& shape, Arguments... arguments) {
-    const Device::Status status = run(kernel, shape, arguments...);
+  std::string trouble(const std::string& kernel, const Shape& shape, Arguments... arguments) {
+    if (run(kernel, shape, arguments...) == Device::Status::ok) return {};
     const auto& findings = Device::instance().findings();
-    EXPECT_EQ(status, Device::Status::ok)
-        << kernel << ": "
-        << (findings.empty() ? "refused" : findings[0].kind + ": " + findings[0].what);
+    return kernel + ": " +
+           (findings.empty() ? "refused" : findings[0].kind + ": " + findings[0].what);
   }
   LoadedModule& module() { return *module_; }
 

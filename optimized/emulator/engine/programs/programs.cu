@@ -358,16 +358,11 @@ KERNEL recurses(volatile int* p, int* out) {
   out[0] = deeper(0, p);
 }
 KERNEL unsupported(float* out) {
-  float x;
-  asm volatile(
-      "{ .reg .b64 t; createpolicy.fractional.L2::evict_last.b64 t, 0f3f800000; mov.f32 %0, "
-      "0f3f800000; }"
-      : "=f"(x));  // LINE unsupported
-  out[0] = x;
+  asm volatile("discard.global.L2 [%0], 128;" ::"l"(out));  // LINE unsupported
+  out[0] = 1;
 }
 KERNEL unsupported_elsewhere(float* out, int n) {
-  if (n == 12345)
-    asm volatile("{ .reg .b64 t; createpolicy.fractional.L2::evict_last.b64 t, 0f3f800000; }");
+  if (n == 12345) asm volatile("discard.global.L2 [%0], 128;" ::"l"(out));
   out[0] = 1;
 }
 KERNEL generic_access(int* out, int which) {
