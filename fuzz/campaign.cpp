@@ -145,8 +145,6 @@ class Campaign {
   void check(const Subject& subject, Ticket& ticket) {
     const Property& property = *properties_[ticket.property];
     if (ticket.drawn) {
-      // RapidCheck keeps the generator that is at work in a global.
-      const std::lock_guard lock(drawing_mutex_);
       ticket.test_case = draw_case(property.name, options_.seed, ticket.draw_index);
     }
     announce(property, ticket.test_case);
@@ -284,7 +282,7 @@ class Campaign {
   std::map<std::pair<std::size_t, std::string>, std::uint64_t> kinds_;
   Clock::time_point progress_;
 
-  std::mutex events_mutex_, drawing_mutex_;
+  std::mutex events_mutex_;
 };
 
 }  // namespace
