@@ -251,8 +251,11 @@ class Campaign {
     double share = 0;
     if (options_.budget_seconds) share = elapsed() / *options_.budget_seconds;
     if (options_.budget_cases) {
+      // A number may be passed over because its property is closed; only what counts is progress.
+      const std::uint64_t counted =
+          std::min<std::uint64_t>(number + 1, first_.size()) + drawn_counted_;
       const double all = static_cast<double>(first_.size() + *options_.budget_cases);
-      share = std::max(share, static_cast<double>(number + 1) / all);
+      share = std::max(share, static_cast<double>(counted) / all);
     }
     return std::min(share, 1.0);
   }
