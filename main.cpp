@@ -42,8 +42,7 @@ struct Wiring {
 
 void add_device(CLI::App& command, std::string& device, double& seconds) {
   command.add_option("--device", device, "auto, cuda or emulated");
-  command.add_option("--case-seconds", seconds, "a call that takes longer is a fault: hung")
-      ->check(CLI::PositiveNumber);
+  command.add_option("--case-seconds", seconds, "a call that takes longer is a fault: hung");
 }
 
 void add_campaign(CLI::App& command, attest::CampaignCommand& options) {
@@ -51,8 +50,9 @@ void add_campaign(CLI::App& command, attest::CampaignCommand& options) {
                      "path of a plugin, or a name of `attest list subjects` or `mutants`");
   add_device(command, options.subject.device, options.subject.case_seconds);
   command.add_option("--budget", options.budget, "time, as 45s, 10m or 1h");
-  command.add_option("--cases", options.cases, "number of cases to draw");
-  command.add_option("--seed", options.seed, "decides every case");
+  command.add_option("--cases", options.cases, "number of cases to draw")
+      ->check(attest::count_error);
+  command.add_option("--seed", options.seed, "decides every case")->check(attest::count_error);
   command.add_option("--threads", options.threads, "cases at once")->check(CLI::Range(1U, 1024U));
   command.add_option("--properties", options.properties, "only these, separated by commas")
       ->delimiter(',');
@@ -138,7 +138,7 @@ int main(int argc, char** argv) {
   Wiring wiring;
   try {
     wiring.app.parse(argc, argv);
-    return wiring.chosen();
+    return attest::printed(wiring.chosen());
   } catch (const CLI::ParseError& error) {
     return usage_error(wiring.app, error);
   } catch (const std::exception& error) {

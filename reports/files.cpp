@@ -44,20 +44,36 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
-void write_whole(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+namespace {
+
+/// `named` is what the user called it.
+void put(const std::filesystem::path& path, std::span<const std::byte> bytes,
+         const std::filesystem::path& named) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  file.flush();
+  if (!file) {
+    throw Error(fmt::format("{}: cannot be written: {}", named.string(), std::strerror(errno)));
+  }
+}
+
+}  // namespace
+
+void write_whole(const std::filesystem::path& named, std::span<const std::byte> bytes) {
+  // A device or a pipe is written to, not replaced; of a link, what it leads to is replaced.
+  std::error_code absent;
+  const std::filesystem::path there = std::filesystem::canonical(named, absent);
+  const std::filesystem::path& path = absent ? named : there;
+  if (!absent && !std::filesystem::is_regular_file(path)) return put(path, bytes, named);
   std::filesystem::path beside = path;
   beside += fmt::format(".{}.part", ::getpid());
-  {
-    std::ofstream file(beside, std::ios::binary | std::ios::trunc);
-    file.write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
-    file.flush();
-    if (!file) {
-      const int problem = errno;
-      std::error_code ignored;
-      std::filesystem::remove(beside, ignored);
-      throw Error(fmt::format("{}: cannot be written: {}", path.string(), std::strerror(problem)));
-    }
+  try {
+    put(beside, bytes, named);
+  } catch (const Error&) {
+    std::error_code ignored;
+    std::filesystem::remove(beside, ignored);
+    throw;
   }
   std::error_code problem;
   std::filesystem::rename(beside, path, problem);
@@ -86,9 +102,10 @@ void require_writable_folder(const std::filesystem::path& folder) {
 
 void write_reports(const std::filesystem::path& folder, const Run& run) {
   require_writable_folder(folder);
-  write_run_json(folder / "run.json", run);
-  write_junit(folder / "junit.xml", run);
-  write_summary(folder / "summary.md", run);
+  const auto [json, junit, summary] = kReportFiles;
+  write_run_json(folder / json, run);
+  write_junit(folder / junit, run);
+  write_summary(folder / summary, run);
 }
 
 }  // namespace attest

@@ -2,6 +2,7 @@
 // Nothing here runs a subject or judges a number: it renders, stores and reads what others found.
 // All readers throw Error naming the file and the field; all writers throw Error when they cannot.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdio>
 #include <filesystem>
@@ -49,6 +50,8 @@ void write_junit(const std::filesystem::path& path, const Run& run);
 std::string summary_of(const Run& run);
 void write_summary(const std::filesystem::path& path, const Run& run);
 
+/// What write_reports leaves in its folder.
+inline constexpr std::array<const char*, 3> kReportFiles{"run.json", "junit.xml", "summary.md"};
 /// All three, under their usual names, into `folder` (made when it is not there). A reader never
 /// sees half a file: each is written beside and then renamed.
 void write_reports(const std::filesystem::path& folder, const Run& run);

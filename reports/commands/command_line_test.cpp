@@ -1,6 +1,9 @@
 // Every command on good and on bad words. Plugins that go wrong are bad_plugin_test's business,
 // signals interruption_test's.
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <thread>
 
 #include "reports/commands/ran.hpp"
 
@@ -27,6 +30,10 @@ TEST_F(CommandLine, UnknownWordsAreRefusedWithTheNearest) {
   refuses("gate --sed 3", {"'--sed'", "did you mean '--seed'?"});
   refuses("gate --seed three", {"three"});
   refuses("gate --threads 0", {"--threads"});
+  refuses("gate --cases -1", {"--cases", "negative"});
+  refuses("gate --seed -1", {"--seed", "negative"});
+  refuses("gate --case-seconds nan", {"--case-seconds", "nan"});
+  refuses("gate --case-seconds 1e300", {"--case-seconds"});
   refuses("gate --subject skeletn", {"'skeletn'", "did you mean 'skeleton'?"});
   refuses("gate --subject skeleton --device emulatd", {"did you mean 'emulated'?"});
   refuses("gate --subject skeleton --properties row_sums,causalty", {"did you mean 'causality'?"});
@@ -97,6 +104,38 @@ TEST_F(CommandLine, ARightSubjectPassesAndLeavesItsReports) {
   const std::string journal = text_of(folder_ / "attest-report" / "cases.log");
   EXPECT_GE(std::ranges::count(journal, '\n'), 400);
   EXPECT_TRUE(fs::is_empty(folder_ / "attest-report" / "findings"));
+}
+
+TEST_F(CommandLine, ARunWithoutAReportLeavesNoEarlierOne) {
+  EXPECT_EQ(run("gate --subject skeleton --cases 300 --report kept").exit_code, 0);
+  EXPECT_TRUE(fs::exists(folder_ / "kept" / "junit.xml"));
+  refuses("gate --subject ./absent.so --report kept", {"absent.so"});
+  for (const char* name : {"junit.xml", "run.json", "summary.md"}) {
+    EXPECT_FALSE(fs::exists(folder_ / "kept" / name)) << name;
+  }
+}
+
+TEST_F(CommandLine, AResultThatNobodyCanReadIsNone) {
+  const std::string program = "'" + (bin() / "attest").string() + "'";
+  for (const char* words : {"list properties", "replay 'q=1x1x1x1 kv=1x1x1' --subject skeleton"}) {
+    const int status = std::system((program + " " + words + " >/dev/full 2>/dev/null").c_str());
+    EXPECT_EQ(WEXITSTATUS(status), 2) << words;
+  }
+}
+
+TEST_F(CommandLine, OracleReplacesNeitherLinksNorPipes) {
+  std::ofstream(folder_ / "target") << "old";
+  fs::create_symlink("target", folder_ / "link");
+  EXPECT_EQ(run("oracle 'q=1x1x1x1 kv=1x1x1' -o link").exit_code, 0);
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+  EXPECT_GT(fs::file_size(folder_ / "target"), 8U);
+  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  std::string through;
+  std::thread reader([&] { through = text_of(folder_ / "pipe"); });
+  EXPECT_EQ(run("oracle 'q=1x1x1x1 kv=1x1x1' -o pipe").exit_code, 0);
+  reader.join();
+  EXPECT_TRUE(fs::is_fifo(folder_ / "pipe"));
+  EXPECT_EQ(through, text_of(folder_ / "target"));
 }
 
 TEST_F(CommandLine, TheSameSeedTellsTheSameStory) {

@@ -22,6 +22,8 @@ const std::atomic<bool>& interruption() {
     action.sa_handler = interrupt;
     action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
     for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+    // Whoever reads our output may leave; the findings must still reach the disk.
+    std::signal(SIGPIPE, SIG_IGN);
     return true;
   }();
   static_cast<void>(installed);

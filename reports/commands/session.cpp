@@ -45,9 +45,12 @@ class Journal {
   std::unique_ptr<std::FILE, Close> file_;
 };
 
-/// Findings of an earlier run would be taken for this one's. Only what is a finding's folder goes.
-void remove_findings(const fs::path& folder) {
+/// What an earlier run left would be taken for this one's, were this one to end without a report.
+/// Of the findings only what is a finding's folder goes.
+void remove_earlier_reports(const fs::path& report) {
   std::error_code ignored;
+  for (const char* name : kReportFiles) fs::remove(report / name, ignored);
+  const fs::path folder = report / "findings";
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
     if (fs::exists(entry.path() / "verdict.json")) fs::remove_all(entry.path(), ignored);
   }
@@ -94,10 +97,10 @@ std::string version_text() {
 
 Run run_session(const CampaignCommand& options, const CampaignOptions& campaign,
                 std::string_view purpose, const SessionHooks& hooks) {
-  const auto make_subject = subject_maker(options.subject);
   const fs::path report = options.report;
   require_writable_folder(report / "findings");
-  remove_findings(report / "findings");
+  remove_earlier_reports(report);
+  const auto make_subject = subject_maker(options.subject);
   Journal journal(report / "cases.log");
   const std::atomic<bool>& stop = interruption();
 
@@ -128,6 +131,16 @@ Run run_session(const CampaignCommand& options, const CampaignOptions& campaign,
   write_reports(report, run);
   print_table(stdout, run, style_of(stdout));
   return run;
+}
+
+std::string count_error(const std::string& word) {
+  return word.starts_with('-') ? fmt::format("'{}' is negative", word) : std::string();
+}
+
+int printed(int exit_code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  throw Error(
+      "standard output cannot be written, so some of what was found may not have been seen");
 }
 
 int conclude(const Run& run) {

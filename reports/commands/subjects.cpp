@@ -86,6 +86,11 @@ fs::path plugin_named(const std::string& word) {
 }
 
 std::function<Subject()> subject_maker(const SubjectOptions& options) {
+  constexpr double kLongest = 1e6;  // seconds: eleven days, and no clock overflows
+  if (!(options.case_seconds > 0 && options.case_seconds <= kLongest)) {
+    throw Error(fmt::format("--case-seconds: {} is not between 0 and {:.0f}", options.case_seconds,
+                            kLongest));
+  }
   WorkerOptions worker;
   worker.plugin = plugin_named(options.subject);
   worker.device = device_named(options.device);
