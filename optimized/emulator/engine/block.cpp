@@ -25,6 +25,14 @@ void place_threads(Warp& w, const LaunchState& launch) {
   }
 }
 
+/// What was never written reads as all ones, as f32 and f64 a NaN: a program that relies on zeros
+/// shows it, and a wrong one still gives the same bits each time. Predicates read as false.
+void poison_registers(const Frame& frame) {
+  const u8* const predicates = reinterpret_cast<const u8*>(frame.predicates);
+  std::memset(frame.storage, 0xff, std::size_t(predicates - frame.storage));
+  std::memset(frame.predicates, 0, frame.code->predicate_slots * sizeof(u32));
+}
+
 /// The first use of a block object: memory of the right sizes.
 void build_block(Block& block, LaunchState& launch) {
   block.launch = &launch;
@@ -88,9 +96,7 @@ Frame* new_frame(Block& block, const Code& code, Frame* parent, const Op* call_s
   frame->local_top = local_base + code.frame_bytes;
   frame->depth = parent ? parent->depth + 1 : 0;
   frame->lanes = 0;
-  // An unwritten register reads as zero, so that even a wrong program gives the same bits each
-  // time.
-  std::memset(frame->storage, 0, bytes);
+  poison_registers(*frame);
   return frame;
 }
 
@@ -115,12 +121,12 @@ void start_block(Block& block, LaunchState& launch, u64 number) {
   }
   for (Warp& w : block.warps) {
     Frame* frame = block.entry_frames[w.index];
-    std::memset(frame->storage, 0, frame->storage_bytes);
+    poison_registers(*frame);
     frame->local_top = code.frame_bytes;
     frame->lanes = w.existing;
     load_frame(w, frame);
     for (u32 l = 0; l < kLanes && w.local != nullptr; ++l)
-      std::memset(w.local + l * w.local_stride, 0, code.frame_bytes);
+      std::memset(w.local + l * w.local_stride, 0xff, code.frame_bytes);
     w.shared = shared;
     w.shared_bytes = launch.shared_bytes;
     w.mask = w.active = w.live = w.existing;

@@ -79,6 +79,9 @@ const Op* enter(const Op& op, Warp& w, const CallSite& site, const Code& callee,
   }
   if (frame == nullptr) frame = new_frame(*w.block, callee, &caller, &op, &op + 1, base);
   frame->lanes |= lanes;
+  // Local memory of a call starts unwritten, like its registers.
+  for (u32 left = callee.frame_bytes ? lanes : 0; left; left &= left - 1)
+    std::memset(local_of(w, u32(__builtin_ctz(left))) + base, 0xff, callee.frame_bytes);
   for (std::size_t i = 0; i < site.arguments.size(); ++i) {
     pass(w, lanes, caller, site.arguments[i], *frame, callee.parameters[i]);
   }

@@ -207,6 +207,64 @@ TEST_P(Execution, WarpOperations) {
   }
 }
 
+TEST_P(Execution, ShufflesFromAbsentLanesDeliverPoison) {
+  Buffer<unsigned> ended(32, 77), unnamed(32, 77);
+  EXPECT_EQ(
+      program.trouble("shuffles_from_absent_lanes", {{1}, {32}}, ended.data(), unnamed.data()), "");
+  for (unsigned t = 0; t < 32; ++t) {
+    EXPECT_EQ(ended[t], t < 4 ? t + 16 : t < 16 ? ~0u : t < 20 ? t : 77) << t;
+    EXPECT_EQ(unnamed[t], t < 8 ? t + 8 : t < 16 ? ~0u : t < 24 ? t + 8 : t) << t;
+  }
+}
+
+// Reads before any write: registers, local memory, and both in a function whose first call leaves
+// its frame and its local memory dirty; blocks after the first find what that one left.
+constexpr const char* kReadsBeforeWrites = R"(.version 8.7
+.target sm_80
+.address_size 64
+.func (.reg .b64 %sum) dirty(.reg .b64 %x) {
+.local .align 8 .b8 room[8];
+.reg .b64 %r, %old;
+ld.local.u64 %old, [room];
+and.b64 %sum, %old, %r;
+mov.b64 %r, %x;
+st.local.u64 [room], %r;
+ret;
+}
+.visible .entry k(.param .u64 to) {
+.local .align 8 .b8 room[8];
+.reg .b64 %out, %wide, %at, %from;
+.reg .b32 %narrow, %t, %n, %i;
+ld.param.u64 %out, [to];
+mov.u32 %t, %ctaid.x;
+mov.u32 %n, %ntid.x;
+mov.u32 %i, %tid.x;
+mad.lo.u32 %t, %t, %n, %i;
+mad.wide.u32 %out, %t, 40, %out;
+st.global.u64 [%out], %wide;
+cvt.u64.u32 %at, %narrow;
+st.global.u64 [%out+8], %at;
+ld.local.u64 %from, [room];
+st.global.u64 [%out+16], %from;
+st.local.u64 [room], %out;
+call (%from), dirty, (%out);
+st.global.u64 [%out+24], %from;
+call (%from), dirty, (%out);
+st.global.u64 [%out+32], %from;
+ret;
+})";
+
+TEST_P(Execution, WhatWasNeverWrittenReadsAsPoison) {
+  TestProgram reads(kReadsBeforeWrites);
+  constexpr unsigned kThreads = 48, kBlocks = 3;
+  Buffer<std::uint64_t> out(5 * kThreads * kBlocks, 1);
+  EXPECT_EQ(reads.trouble("k", {{kBlocks}, {kThreads}}, out.data()), "");
+  for (unsigned t = 0; t < kThreads * kBlocks; ++t) {
+    for (unsigned n = 0; n < 5; ++n)
+      EXPECT_EQ(out[5 * t + n], n == 1 ? 0xffffffffu : ~std::uint64_t{0}) << t << " " << n;
+  }
+}
+
 TEST_P(Execution, NamedBarriersOrderProducerAndConsumer) {
   Buffer<int> out(64);
   EXPECT_EQ(program.trouble("named_barriers", {{1}, {64}}, out.data()), "");

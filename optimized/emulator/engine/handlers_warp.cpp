@@ -218,6 +218,9 @@ ATTEST_INLINE void permute_lanes(u32* to, const u32* from, const u32* source) {
 }
 
 enum class Shuffle : u8 { up, down, bfly, idx };
+/// A lane that takes its value from one that does not execute the instruction, or that its own
+/// member mask leaves out, gets 0xffffffff (as f32 a NaN). PTX leaves that value undefined and only
+/// its use is a mistake, which reductions over a full tree avoid by ignoring it: so no fault.
 template <Shuffle kMode>
 const Op* shuffle(const Op& op, Warp& w) {
   // b: lane or distance; c: clamp and segment mask; list[0]: member mask; list[1]: predicate or
@@ -234,7 +237,8 @@ const Op* shuffle(const Op& op, Warp& w) {
   const u32* b = reinterpret_cast<const u32*>(slot<u32>(w, op.b));
   const u32* c = reinterpret_cast<const u32*>(slot<u32>(w, op.c));
   u32* words = reinterpret_cast<u32*>(w.scratch);
-  alignas(64) u32 source[kLanes];
+  alignas(64) u32 source[kLanes], absent[kLanes];
+  const u32 present = w.mask;
   ATTEST_LANES {
     const u32 segment = (c[l] >> 8) & 31, clamp = c[l] & 31, distance = b[l] & 31;
     const u32 low = l & segment, high = low | (clamp & ~segment);
@@ -256,9 +260,11 @@ const Op* shuffle(const Op& op, Warp& w) {
     const bool valid = kMode == Shuffle::up ? s32(from) >= s32(high) : from <= high;
     source[l] = valid ? from & 31 : l;
     words[l] = valid ? ~0u : 0u;
+    absent[l] = valid ? (((present & members[l]) >> (from & 31)) & 1) - 1u : 0u;
   }
   const u32 inside = mask_of(words);
   permute_lanes(words, a, source);
+  ATTEST_LANES words[l] |= absent[l];
   if (op.d != kNone) merge<u32>(slot<u32>(w, op.d), w.scratch, w.mask);
   if (op.list[1] != kNone) write_predicate(w, op.list[1], inside);
   return &op + 1;

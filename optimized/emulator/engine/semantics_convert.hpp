@@ -40,8 +40,9 @@ ATTEST_INLINE double integral(double x) {
   return small ? bits_as<double>((bits_as<u64>(r) & ~(u64{1} << 63)) | sign) : x;
 }
 
-/// Float to integer: rounds, clamps to the range of D; NaN gives 0.
-template <class D, Rounding kMode>
+/// Float to integer: rounds, clamps to the range of D. Special: NaN gives 0 when neither the source
+/// A is an f64 nor D has 64 bits, else the top bit of D alone (PTX ISA 9.0, cvt).
+template <class A, class D, Rounding kMode>
 ATTEST_INLINE D to_integer(double x) {
   const double r = integral<kMode>(x);
   // 2^(n-1) or 2^n: the first value too large.
@@ -49,7 +50,8 @@ ATTEST_INLINE D to_integer(double x) {
                           : sizeof(D) == 8 ? 0x1p64
                                            : double(u64(kHighest<D>)) + 1.0;
   constexpr double low = double(kLowest<D>);
-  if (is_nan(x)) return 0;
+  constexpr D of_nan = sizeof(A) == 8 || sizeof(D) == 8 ? D(u64{1} << (8 * sizeof(D) - 1)) : D(0);
+  if (is_nan(x)) return of_nan;
   if (r >= high) return kHighest<D>;
   if (r <= low) return kLowest<D>;
   return D(r);
@@ -158,15 +160,15 @@ ATTEST_INLINE u16 integral16(u16 a) {
 }
 template <class H, class D, Rounding kMode>
 ATTEST_INLINE D int_from_16(u16 a) {
-  return to_integer<D, kMode>(H::widen(a));
+  return to_integer<u16, D, kMode>(H::widen(a));
 }
 template <class D, Rounding kMode, bool kFlush>
 ATTEST_INLINE D int_from_f32(float a) {
-  return to_integer<D, kMode>(operand<kFlush>(a));
+  return to_integer<float, D, kMode>(operand<kFlush>(a));
 }
 template <class D, Rounding kMode>
 ATTEST_INLINE D int_from_f64(double a) {
-  return to_integer<D, kMode>(a);
+  return to_integer<double, D, kMode>(a);
 }
 
 /// Two floats into a packed pair: the first operand becomes the upper half.

@@ -378,3 +378,13 @@ KERNEL generic_access(int* out, int which) {
                      : which == 2 ? local[threadIdx.x % 4]
                                   : out[threadIdx.x];
 }
+
+// Lanes 4 to 15 of 20 ask lanes that have ended; lanes 8 to 15 of the full warp ask lanes outside
+// their own mask. CUDA leaves both values undefined.
+KERNEL shuffles_from_absent_lanes(unsigned* ended, unsigned* unnamed) {
+  const unsigned t = threadIdx.x;
+  const unsigned half = t < 16 ? 0x0000ffffu : 0xffff0000u;
+  unnamed[t] = __shfl_down_sync(half, t, 8);
+  if (t >= 20) return;
+  ended[t] = __shfl_down_sync(0x000fffffu, t, 16);
+}
