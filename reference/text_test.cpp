@@ -198,13 +198,21 @@ TEST(CaseText, ImpossibleProblemsAreRefusedWithTheColumnOfTheirKey) {
   expect_refused("spare=-1", {"spare_slots is -1"});
   expect_refused("splits=0", {"splits is 0"});
   expect_refused("chunk=0", {"chunk is 0"});
-  expect_refused("q=65536x65536x1x1", {"q would have more than 2^31 elements"});
-  expect_refused("kv=1x9223372036854775807x1 spare=9223372036854775807", {"2^31"});
-  expect_refused("spare=9223372036854775807", {"2^31"});
-  expect_refused("q=1x1x65536x1 kv=1x65536x1 bias", {"bias would have more than 2^31"});
-  expect_refused("q=1x1x65536x1 kv=1x65536x1 mask", {"mask would have more than 2^31"});
-  expect_refused("q=1x1x2x1 splits=2000000000", {"all splits", "2^31"});
-  EXPECT_EQ(refusal("q=2147483648x1x1x1"), "accepted");
+  expect_refused("splits=65537", {"column 1", "splits is 65537", "at most 65536"});
+  expect_refused("chunk=1000000000000", {"column 1", "chunk is 1000000000000", "at most 65536"});
+  expect_refused("q=65536x65536x1x1", {"column 1", "2^28 elements", "largest is q"});
+  expect_refused("q=1x1x1x1000000000 kv=1x1x1", {"column 1", "2^28", "largest is q"});
+  expect_refused("q=2147483648x1x1x1", {"2^28"});
+  expect_refused("kv=1x9223372036854775807x1 spare=9223372036854775807", {"2^28"});
+  expect_refused("spare=9223372036854775807", {"column 1", "2^28", "largest is k"});
+  expect_refused("q=1x1x65536x1 kv=1x65536x1 bias", {"column 28", "2^28", "largest is bias"});
+  expect_refused("q=1x1x65536x1 kv=1x65536x1 mask", {"column 28", "2^28", "largest is mask"});
+  expect_refused("q=1x64x64x1 kv=1x1x2 splits=65536", {"column 22", "2^28", "all splits"});
+  expect_refused("q=1x64x1x128 kv=64x1x1 chunk=65536", {"column 24", "2^28", "one chunk of k"});
+  // q and o of 2^27 each leave no room for k; with one query head less in 2^7 they do.
+  expect_refused("q=1x128x1048576x1 kv=1x1x1", {"2^28"});
+  EXPECT_EQ(refusal("q=1x127x1048576x1 kv=1x1x1"), "accepted");
+  EXPECT_EQ(refusal("splits=65536 chunk=65536"), "accepted");
   EXPECT_EQ(refusal("q=1x1x65536x1 kv=1x65536x1"), "accepted");
   EXPECT_EQ(refusal("q=1x1x1x1 kv=1x0x1"), "accepted");
 }

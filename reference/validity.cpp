@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 
@@ -19,21 +20,33 @@ Found at_least(std::string_view key, std::string_view field, Index value, Index 
   return Illegality{key, fmt::format("{} is {}; it must be at least {}", field, value, least)};
 }
 
-// All factors are non-negative; the product is never formed when it would overflow.
-Found small_enough(std::string_view key, std::string_view tensor,
-                   std::initializer_list<Index> factors) {
-  Index product = 1;
-  for (Index factor : factors) {
-    if (factor == 0) return {};
+Found between(std::string_view key, std::string_view field, Index value, Index least, Index most) {
+  if (value > most) {
+    return Illegality{key, fmt::format("{} is {}; it must be at most {}", field, value, most)};
   }
-  for (Index factor : factors) {
-    if (factor > kElementsMax / product) {
-      return Illegality{key, fmt::format("{} would have more than 2^31 elements", tensor)};
-    }
-    product *= factor;
-  }
-  return {};
+  return at_least(key, field, value, least);
 }
+
+// The product of the extents, none negative, or kElementsMax + 1 if it is larger: never formed when
+// it would overflow.
+Index elements_of(std::initializer_list<Index> extents) {
+  for (const Index extent : extents) {
+    if (extent == 0) return 0;
+  }
+  Index product = 1;
+  for (const Index extent : extents) {
+    if (extent > kElementsMax / product) return kElementsMax + 1;
+    product *= extent;
+  }
+  return product;
+}
+
+/// Which key to blame for a tensor's size, what the tensor is called, and its size.
+struct Sized {
+  std::string_view key;
+  std::string_view tensor;
+  Index elements;
+};
 
 Found lengths_fit(std::string_view key, std::string_view field, const std::vector<Index>& lengths,
                   Index batch, Index most, std::string_view bound) {
@@ -87,42 +100,41 @@ Found numbers(const Problem& p) {
   return first_of([&] { return at_least("window", "window_left", p.window_left, kUnbounded); },
                   [&] { return at_least("window", "window_right", p.window_right, kUnbounded); },
                   [&] { return at_least("spare", "spare_slots", p.spare_slots, 0); },
-                  [&] { return at_least("splits", "splits", p.splits, 1); },
-                  [&] { return at_least("chunk", "chunk", p.chunk, 1); });
+                  [&] { return between("splits", "splits", p.splits, 1, kPartsMax); },
+                  [&] { return between("chunk", "chunk", p.chunk, 1, kPartsMax); });
 }
 
+// The largest tensor is blamed, though it may be the sum that is too large.
 Found sizes(const Problem& p) {
-  const Index wider = p.depth > p.v_depth ? p.depth : p.v_depth;
-  const auto slots = [&](std::string_view key) {
-    // keys and spare_slots are each at most 2^31 once this is asked, so the sum cannot overflow.
-    return small_enough(key, "the cache", {p.batch, p.kv_heads, p.keys + p.spare_slots, wider});
+  // Each at most kElementsMax + 1, so that the sum cannot overflow.
+  const Index slots =
+      std::min(p.keys, kElementsMax + 1) + std::min(p.spare_slots, kElementsMax + 1);
+  const std::string_view cache = p.spare_slots > p.keys ? "spare" : "kv";
+  const Index chunk = p.chunk > 1 ? p.chunk : 0;  // the rest is counted where it is in use
+  const Index splits = p.splits > 1 ? p.splits : 0;
+  const Sized tensors[] = {
+      {"q", "q", elements_of({p.batch, p.query_heads, p.queries, p.depth})},
+      {cache, "k", elements_of({p.batch, p.kv_heads, slots, p.depth})},
+      {cache, "v", elements_of({p.batch, p.kv_heads, slots, p.v_depth})},
+      {"q", "o", elements_of({p.batch, p.query_heads, p.queries, p.v_depth})},
+      {"bias", "bias", elements_of({p.bias ? p.batch : 0, p.query_heads, p.queries, p.keys})},
+      {"mask", "mask", elements_of({p.mask ? p.batch : 0, p.queries, p.keys})},
+      {"chunk", "the rows of one chunk of k", elements_of({p.batch, p.kv_heads, chunk, p.depth})},
+      {"chunk", "the rows of one chunk of v", elements_of({p.batch, p.kv_heads, chunk, p.v_depth})},
+      {"splits", "the results of all splits",
+       elements_of({splits, p.batch, p.query_heads, p.queries, p.v_depth})},
   };
-  return first_of(
-      [&] {
-        return small_enough("q", "q", {p.batch, p.query_heads, p.queries, p.depth});
-      },
-      [&] {
-        return small_enough("kv", "k or v", {p.batch, p.kv_heads, p.keys, wider});
-      },
-      [&] {
-        return small_enough("kv", "o", {p.batch, p.query_heads, p.queries, p.v_depth});
-      },
-      [&] { return small_enough("kv", "the longest row", {p.keys}); },
-      [&] { return small_enough("spare", "the cache", {p.spare_slots}); },
-      [&] { return slots(p.spare_slots > 0 ? "spare" : "kv"); },
-      [&]() -> Found {
-        if (!p.bias) return {};
-        return small_enough("bias", "bias", {p.batch, p.query_heads, p.queries, p.keys});
-      },
-      [&]() -> Found {
-        if (!p.mask) return {};
-        return small_enough("mask", "mask", {p.batch, p.queries, p.keys});
-      },
-      [&]() -> Found {
-        if (p.splits == 1) return {};
-        return small_enough("splits", "the partial results of all splits",
-                            {p.splits, p.batch, p.query_heads, p.queries, p.v_depth});
-      });
+  Index together = 0;
+  const Sized* largest = tensors;
+  for (const Sized& sized : tensors) {
+    together += sized.elements;
+    if (sized.elements > largest->elements) largest = &sized;
+  }
+  if (together <= kElementsMax) return {};
+  return Illegality{largest->key,
+                    fmt::format("all tensors together would have more than 2^28 elements; the "
+                                "largest is {}",
+                                largest->tensor)};
 }
 
 }  // namespace

@@ -15,8 +15,11 @@ struct Illegality {
 };
 std::optional<Illegality> illegality(const Problem& problem);
 
-/// No tensor of a legal Problem has more elements than this: 2^31, so that the largest one needs
-/// every bit of an unsigned 32-bit index, where kernels break, and yet fits into memory.
-inline constexpr Index kElementsMax = Index{1} << 31;
+/// All tensors of a legal Problem together have at most this many elements, so that a line that
+/// asks for more is refused at once and not by an allocation that fails.
+inline constexpr Index kElementsMax = Index{1} << 28;
+
+/// Splits of the keys and rows of one chunk, at most.
+inline constexpr Index kPartsMax = 65536;
 
 }  // namespace attest

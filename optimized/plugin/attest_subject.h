@@ -12,6 +12,9 @@
  * Ownership: whatever attest passes belongs to attest and is valid until the call returns. Outputs
  * are allocated by attest and arrive poisoned. Nothing but the elements of an output tensor and
  * the scratch bytes may be written; inputs must stay as they are.
+ *
+ * A kDLCUDA subject's host code must not read or write through any pointer to tensors or scratch:
+ * they are device pointers. On the emulator nothing stops it; on a GPU it crashes.
  */
 #ifndef ATTEST_SUBJECT_H
 #define ATTEST_SUBJECT_H
@@ -127,7 +130,14 @@ typedef struct AttestProjection {
 
 /* How the subject rounds. Wrong declarations are found out, not punished: too small an error makes
  * a correct kernel fail, too large a one makes the gate blind. All are relative errors of one
- * operation, except log_error (absolute, in nats). 0 means correctly rounded. */
+ * operation, except log_error (absolute, in nats). 0 means correctly rounded.
+ *
+ * Two things are taken for granted and cannot be declared yet; a kernel that does otherwise may be
+ * refused though it is right. Weights refer to the largest logit seen so far, the sink's included:
+ * a kernel that lags behind with a stale maximum, letting weights and accumulators grow by e^8 say,
+ * may overflow where the bound expects that nothing can. And the row sum adds the weights as they
+ * are before they are rounded to p_format: a kernel that sums the rounded ones may be off by more
+ * than the bound allows when p_format is narrow. */
 typedef struct AttestPrecision {
   uint32_t abi_version, struct_bytes;
   uint32_t p_format; /* what the weights are rounded to before they meet V */

@@ -3,14 +3,16 @@
 //
 // Swarm testing: each case first draws how many features it will have at all, then which, so that
 // some cases are bare and some have nearly everything; a bug that one feature hides from another
-// still gets cases with just one of the two. Extents straddle tile edges and are drawn freely; then
-// a random one is lowered until the case costs no more than it may.
+// still gets cases with just one of the two. Numbers come from lists of edges or, in a good part of
+// the cases, from a whole range: a list alone would hide every mistake that its author did not
+// think of. Then a random extent is lowered until the case costs no more than it may; some cases
+// have one extent far larger than the rest, which makes it affordable.
 #include "properties/domains/domain.hpp"
 
 #include <rapidcheck.h>
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <mutex>
 #include <span>
 #include <string>
@@ -51,11 +53,15 @@ Needs needs_of(std::string_view property) {
   return needs;
 }
 
-// 0, 1, B-1, B, B+1 and 2B+1 for tiles of B = 16, 32 and 64, and a few small ones.
-constexpr Index kExtents[] = {1, 2, 3, 5, 7, 15, 16, 17, 31, 32, 33, 63, 64, 65, 129, 257};
-constexpr Index kDepths[] = {1, 2, 3, 5, 8, 16, 20, 24, 32, 40, 64, 65, 80, 96, 128, 256};
-constexpr Index kGroups[] = {1, 1, 2, 3, 4, 6, 12};
+// 0, 1, B-1, B, B+1 and 2B+1 for tiles of B = 16 to 128 where that is affordable, and a few small
+// ones. All lists are sorted: `lowered` relies on it.
+constexpr Index kExtents[] = {1,  2,  3,  5,  7,   15,  16,  17,  31,  32,
+                              33, 63, 64, 65, 127, 128, 129, 255, 256, 257};
+constexpr Index kDepths[] = {1, 2, 3, 5, 8, 16, 20, 24, 32, 40, 64, 65, 80, 96, 128, 192, 256};
+constexpr Index kGroups[] = {1, 1, 2, 3, 4, 5, 6, 8, 12};
 constexpr Index kCounts[] = {1, 2, 3};  // batch entries, KV heads
+constexpr Index kDepthMost = 256;
+constexpr Index kGroupMost = 16;
 
 template <class T, std::size_t kCount>
 T pick(const T (&list)[kCount]) {
@@ -75,6 +81,28 @@ Index lowered(std::span<const Index> list, Index value) {
     if (element < value) result = element;
   }
   return result;
+}
+
+/// Like `lowered`, but sometimes to a number that is in no list.
+Index any_lower(std::span<const Index> list, Index value) {
+  if (value > 2 && chance(30)) return pick_between((value + 1) / 2, value - 1);
+  return lowered(list, value);
+}
+
+Index draw_length() {
+  return chance(70) ? pick(kExtents) : pick_between(1, pick({Index{20}, Index{80}, Index{260}}));
+}
+Index draw_depth() {
+  return chance(75) ? pick(kDepths) : pick_between(1, kDepthMost);
+}
+Index draw_group() {
+  return chance(70) ? pick(kGroups) : pick_between(1, kGroupMost);
+}
+
+/// Log-uniform, +-8 to 15 eighths of a power of two: exact in every format that may carry it.
+double draw_number(int least_exponent, int most_exponent) {
+  const int exponent = static_cast<int>(pick_between(least_exponent, most_exponent));
+  return std::ldexp(static_cast<double>(pick_between(8, 15)), exponent - 3);
 }
 
 double work(const Problem& p, const Needs& needs) {
@@ -104,39 +132,83 @@ void lower_one(Problem& p, const Needs& needs) {
     case 2:
     case 3: {
       const Index group = p.query_heads / p.kv_heads;
-      p.query_heads = p.kv_heads * lowered(std::array<Index, 6>{1, 2, 3, 4, 6, 12}, group);
+      p.query_heads = p.kv_heads * any_lower(kGroups, group);
       break;
     }
     case 4:
-      p.queries = lowered(kExtents, p.queries);
+      p.queries = any_lower(kExtents, p.queries);
       if (needs.sequence) p.keys = p.queries;
       break;
     case 5:
-      if (!needs.two_keys) p.keys = lowered(kExtents, p.keys);
+      if (!needs.two_keys) p.keys = any_lower(kExtents, p.keys);
       if (needs.sequence) p.queries = p.keys;
       break;
     case 6:
     case 7:
-      p.depth = lowered(kDepths, p.depth);
+      p.depth = any_lower(kDepths, p.depth);
       break;
     default:
-      p.v_depth = lowered(kDepths, p.v_depth);
+      p.v_depth = any_lower(kDepths, p.v_depth);
   }
 }
 
-void draw_extents(Problem& p, const Needs& needs) {
-  p.batch = pick(kCounts);
-  p.kv_heads = pick(kCounts);
-  p.query_heads = p.kv_heads * pick(kGroups);
-  p.queries = needs.few_queries && chance(80) ? pick_between(1, 4) : pick(kExtents);
-  p.keys = chance(3) && !needs.one_hot && !needs.no_attention ? 0 : pick(kExtents);
-  p.depth = pick(kDepths);
-  p.v_depth = chance(50) ? p.depth : pick(kDepths);
+Index draw_long() {
+  return chance(50) ? pick({Index{128}, Index{256}, Index{512}, Index{513}, Index{1024}})
+                    : pick_between(130, 1024);
+}
+
+/// One extent far larger than the rest: these cases cost little as they are and are not lowered.
+void draw_one_large(Problem& p, const Needs& needs) {
+  const bool free_lengths = !needs.sequence && !needs.two_keys && !needs.one_hot;
+  p.batch = p.kv_heads = p.query_heads = 1;
+  p.queries = pick_between(1, 4);
+  p.keys = pick_between(1, 17);
+  p.depth = pick_between(1, 8);
+  p.v_depth = pick_between(1, 8);
+  switch (pick_between(free_lengths ? 0 : 2, 6)) {
+    case 0:
+      p.queries = pick_between(1, 2);
+      p.keys = draw_long();
+      break;
+    case 1:
+      if (!needs.few_queries) p.queries = draw_long();
+      break;
+    case 2:
+      p.batch = pick_between(3, 8);
+      p.query_heads = p.kv_heads = pick_between(1, 2);
+      break;
+    case 3:
+      p.kv_heads = pick_between(3, 6);
+      p.query_heads = p.kv_heads * pick_between(1, 4);
+      break;
+    case 4:
+      p.kv_heads = pick_between(1, 2);
+      p.query_heads = p.kv_heads * pick_between(4, kGroupMost);
+      break;
+    default:
+      p.depth = chance(50) ? pick({Index{192}, Index{256}}) : pick_between(129, kDepthMost);
+      p.v_depth = chance(50) ? p.depth : pick_between(1, kDepthMost);
+  }
+}
+
+void draw_any(Problem& p, const Needs& needs) {
+  p.batch = chance(80) ? pick(kCounts) : pick_between(1, 5);
+  p.kv_heads = chance(80) ? pick(kCounts) : pick_between(1, 6);
+  p.query_heads = p.kv_heads * draw_group();
+  p.queries = needs.few_queries && chance(80) ? pick_between(1, 4) : draw_length();
+  p.keys = chance(3) && !needs.one_hot && !needs.no_attention ? 0 : draw_length();
+  p.depth = draw_depth();
+  p.v_depth = chance(50) ? p.depth : draw_depth();
   if (chance(35)) {  // few heads: then lengths of several tiles are affordable
     p.batch = 1;
     p.query_heads = p.query_heads / p.kv_heads;
     p.kv_heads = 1;
   }
+}
+
+void draw_extents(Problem& p, const Needs& needs) {
+  const bool one_large = !needs.many_rows && chance(18);
+  one_large ? draw_one_large(p, needs) : draw_any(p, needs);
   if (needs.sequence) p.keys = p.queries;
   if (needs.two_keys) p.keys = 2;
   if (needs.neighbours) p.batch = std::max<Index>(p.batch, 2);
@@ -148,7 +220,7 @@ void draw_extents(Problem& p, const Needs& needs) {
     p.v_depth = pick_between(1, 8);
     p.queries = 1024 / (p.batch * p.query_heads) + pick_between(1, 2);
   }
-  const double budget = draw_budget(needs);
+  const double budget = one_large ? work(p, needs) : draw_budget(needs);
   while (work(p, needs) > budget) lower_one(p, needs);
   if (needs.one_hot) {  // at most four passes
     while (p.v_depth * 4 < p.keys) p.v_depth *= 2;
@@ -163,7 +235,7 @@ void draw_formats(Problem& p) {
                                                {4, Format::e5m2}});
   const bool narrow = p.input == Format::e4m3 || p.input == Format::e5m2;
   p.output = narrow ? Format::bf16 : p.input;
-  if (chance(8)) p.output = *rc::gen::element(Format::f32, Format::f16, Format::bf16);
+  if (chance(16)) p.output = *rc::gen::element(Format::f32, Format::f16, Format::bf16);
 }
 
 /// One length per batch entry; some are 0, but seldom all of them.
@@ -181,9 +253,14 @@ std::vector<Index> draw_lengths(Index batch, Index largest) {
 void draw_mask(Problem& p, const Needs& needs, Index percent) {
   if (chance(15 + percent)) p.causal = true;
   if (chance(percent)) {
-    p.window_left = pick({Index{0}, Index{1}, Index{2}, Index{7}, Index{16}, Index{33}});
+    p.window_left = chance(60)
+                        ? pick({Index{0}, Index{1}, Index{2}, Index{7}, Index{16}, Index{33}})
+                        : pick_between(0, std::max(p.keys, p.queries));
   }
-  if (chance(percent / 2)) p.window_right = pick({Index{0}, Index{1}, Index{3}, Index{16}});
+  if (chance(percent / 2)) {
+    p.window_right = chance(60) ? pick({Index{0}, Index{1}, Index{3}, Index{16}})
+                                : pick_between(0, std::max(p.keys, p.queries));
+  }
   if (chance(percent) && !needs.sequence) p.alignment = Alignment::top_left;
   if (chance(percent) && !needs.plain_scores) p.mask = true;
   if (chance(percent) && !needs.two_keys) p.key_lengths = draw_lengths(p.batch, p.keys);
@@ -202,24 +279,40 @@ void draw_mask(Problem& p, const Needs& needs, Index percent) {
 
 void draw_scores(Problem& p, const Needs& needs, Index percent) {
   p.scale = default_scale(p.depth);
-  if (chance(percent)) p.scale = pick({1.0F, 0.5F, 0.3F, 0.0625F, -0.4F, 2.0F});
+  if (chance(percent)) {
+    p.scale = chance(60) ? pick({1.0F, 0.5F, 0.3F, 0.0625F, -0.4F, 2.0F, 16.0F})
+                         : static_cast<float>(draw_number(-9, 3)) * (chance(20) ? -1.0F : 1.0F);
+  }
   if (chance(percent / 3)) p.lse_base = LogBase::two;
   if (chance(percent) && !needs.two_keys) p.sinks = true;  // a sink of 200 leaves no weight
   if (needs.plain_scores) return;
-  if (chance(percent)) p.softcap = pick({1.0, 2.0, 30.0, 50.0});
+  if (chance(percent)) {
+    p.softcap = chance(50) ? pick({1.0, 2.0, 30.0, 50.0}) : draw_number(-3, 9);  // 1/8 to 960
+  }
   if (chance(percent)) p.bias = true;
   if (chance(percent)) p.alibi = true;
+}
+
+/// Mostly about as many as there are tiles, sometimes many more, or more than there are keys.
+Index draw_splits(const Problem& p) {
+  constexpr Index kParts = 4096;  // rows times splits: each part is a block that costs its time
+  const Index tiles = (p.keys + 15) / 16;
+  const Index rows = p.batch * p.query_heads * p.queries;
+  const Index most = std::max<Index>(kParts / rows, 4);
+  if (chance(65)) return pick_between(1, std::min(std::min<Index>(tiles, 8) + 2, most));
+  if (chance(50)) return pick_between(1, std::min(tiles + 2, most));
+  if (chance(50)) return pick_between(1, std::min<Index>(40, most));
+  return std::min(p.keys + pick_between(1, 9), most);
 }
 
 void draw_memory(Problem& p, const Needs& needs, Index percent) {
   if (chance(percent)) p.layout = Layout::bthd;
   if (chance(percent)) p.spare_slots = pick({Index{1}, Index{2}, Index{3}, Index{16}, Index{17}});
-  const Index tiles = (p.keys + 15) / 16;
-  if (needs.few_queries || (needs.splits && chance(10 + percent))) {
-    p.splits = pick_between(1, std::min<Index>(tiles, 8) + 2);
-  }
+  if (needs.few_queries || (needs.splits && chance(10 + percent))) p.splits = draw_splits(p);
   if (needs.sequence || needs.no_attention) {
-    p.chunk = pick({Index{1}, Index{2}, Index{3}, Index{5}, Index{16}, Index{17}, Index{33}});
+    p.chunk = chance(70)
+                  ? pick({Index{1}, Index{2}, Index{3}, Index{5}, Index{16}, Index{17}, Index{33}})
+                  : pick_between(1, 40);
     if (needs.sequence) p.chunk = std::max(p.chunk, (p.keys + 5) / 6);  // at most six steps
   }
   if (chance(percent / 8)) p.empty_row = EmptyRow::nan;
@@ -275,7 +368,7 @@ std::uint64_t number_of_name(std::string_view name) {  // FNV-1a
 Case draw_case(std::string_view property, std::uint64_t seed, std::uint64_t index) {
   const auto hard = hard_cases(property);
   if (index < hard.size()) return parse_case(hard[index]);
-  constexpr std::uint64_t kDomainVersion = 1;  // raise it, and stored (seed, index) pairs end
+  constexpr std::uint64_t kDomainVersion = 2;  // raise it, and stored (seed, index) pairs end
   const rc::Random random(rc::Random::Key{seed, index, number_of_name(property), kDomainVersion});
   const Needs needs = needs_of(property);
   // gen::exec keeps its state in statics of RapidCheck's: one thread at a time.

@@ -34,6 +34,10 @@ constexpr std::string_view kAttention[] = {
     "q=1x1x1x8 kv=1x65x8 splits=2 fill=ramp",                            // split borders
     "q=1x1x1x8 kv=1x17x8 splits=2 sinks fill=zero_query seed=1",         // sink once per split
     "q=1x1x2x4 kv=1x3x4 causal splits=3 spare=2 fill=ramp",              // stale slots
+    "q=1x1x128x4 kv=1x128x4 causal fill=ramp",                           // whole tiles of 128
+    "q=2x1x1x4 kv=1x129x4 kv_len=128,127 fill=normal",                   // and by length
+    "q=1x1x2x192 kv=1x3x160 in=bf16 out=f32 fill=normal",                // wide, another output
+    "q=1x8x1x4 kv=1x2x4 softcap=0.25 scale=16 fill=normal",              // group, cap and scale
 };
 
 constexpr std::string_view kNeighbours[] = {
@@ -54,6 +58,8 @@ constexpr std::string_view kDecode[] = {
     "q=1x1x1x4 kv=1x2x4 spare=3 fill=ramp",                        // stale slots
     "q=1x1x1x4 kv=1x0x4 splits=2 spare=1 fill=normal",             // no key at all
     "q=1x4x1x8 kv=2x5x8 splits=3 spare=1 fill=ramp",               // LSE of which KV head
+    "q=2x1x1x8 kv=1x128x8 kv_len=128,64 splits=2 fill=ramp",       // nothing left over
+    "q=1x5x1x8 kv=1x7x8 splits=17 fill=ramp",                      // far more splits than keys
     "q=1x1x1x8 kv=1x65x8 splits=3 fill=falling_maxima",            // merge of far maxima
     "q=1x1x1x8 kv=1x33x8 splits=5 spare=2 fill=dominant_key",      // split borders
     "q=1x1x2x8 kv=1x33x8 causal splits=2 fill=ramp",               // two draft tokens
