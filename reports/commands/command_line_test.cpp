@@ -116,7 +116,7 @@ TEST_F(CommandLine, ARunWithoutAReportLeavesNoEarlierOne) {
 }
 
 TEST_F(CommandLine, AResultThatNobodyCanReadIsNone) {
-  const std::string program = "'" + (bin() / "attest").string() + "'";
+  const std::string program = std::string("'").append((bin() / "attest").string()).append("'");
   for (const char* words : {"list properties", "replay 'q=1x1x1x1 kv=1x1x1' --subject skeleton"}) {
     const int status = std::system((program + " " + words + " >/dev/full 2>/dev/null").c_str());
     EXPECT_EQ(WEXITSTATUS(status), 2) << words;
