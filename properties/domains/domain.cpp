@@ -53,10 +53,10 @@ Needs needs_of(std::string_view property) {
   return needs;
 }
 
-// 0, 1, B-1, B, B+1 and 2B+1 for tiles of B = 16 to 128 where that is affordable, and a few small
-// ones. All lists are sorted: `lowered` relies on it.
-constexpr Index kExtents[] = {1,  2,  3,  5,  7,   15,  16,  17,  31,  32,
-                              33, 63, 64, 65, 127, 128, 129, 255, 256, 257};
+// 0, 1, B-1, B, B+1 and 2B+1 for tiles of B = 16 to 128 where that is affordable, tiles of 48,
+// and a few small ones. All lists are sorted: `lowered` relies on it.
+constexpr Index kExtents[] = {1,  2,  3,  5,  7,  15,  16,  17,  31,  32,  33,
+                              48, 63, 64, 65, 96, 127, 128, 129, 255, 256, 257};
 constexpr Index kDepths[] = {1, 2, 3, 5, 8, 16, 20, 24, 32, 40, 64, 65, 80, 96, 128, 192, 256};
 constexpr Index kGroups[] = {1, 1, 2, 3, 4, 5, 6, 8, 12};
 constexpr Index kCounts[] = {1, 2, 3};  // batch entries, KV heads

@@ -52,9 +52,10 @@ TEST(Domain, ACaseIsAFunctionOfSeedIndexAndProperty) {
   EXPECT_NE(draw_case("row_sums", 3, 500), first);
   // A campaign's draws must stay what they are, on every machine.
   EXPECT_EQ(print(draw_case("oracle_agreement", 1, 1000)),
-            "q=1x1x33x16 kv=1x13x43 in=bf16 out=bf16 fill=needle seed=1364904592");
+            "q=1x1x236x24 kv=1x1x80 softcap=50 bias mask kv_len=1 spare=17 fill=rising_maxima "
+            "seed=1834465744");
   EXPECT_EQ(print(draw_case("decode_agreement", 1, 1000)),
-            "q=1x4x2x9 kv=1x129x16 in=f16 out=f16 splits=9 fill=duplicate_keys seed=345629151");
+            "q=1x4x2x9 kv=1x127x16 in=f16 out=f16 splits=9 fill=duplicate_keys seed=345629151");
 }
 
 TEST(Domain, ThreadsMayDrawAtOnce) {
@@ -183,8 +184,8 @@ TEST(Domain, EverythingThatMattersOccurs) {
   for (const int depth : {1, 2, 3, 5, 8, 16, 20, 24, 32, 40, 64, 65, 80, 96, 128, 192, 250, 256}) {
     wanted.push_back("depth " + std::to_string(depth));
   }
-  for (const int extent : {1,  2,  3,   15,  16,  17,  31,  32,  33,  63,  64,
-                           65, 99, 127, 128, 129, 255, 256, 257, 512, 513, 1024}) {
+  for (const int extent : {1,  2,  3,  15,  16,  17,  31,  32,  33,  48,  63,  64,
+                           65, 96, 99, 127, 128, 129, 255, 256, 257, 512, 513, 1024}) {
     wanted.push_back("queries " + std::to_string(extent));
     wanted.push_back("keys " + std::to_string(extent));
   }
