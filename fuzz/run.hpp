@@ -1,5 +1,7 @@
 // Run: everything a campaign found and proved. Data only; reports/ turns it into text.
 #pragma once
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -20,6 +22,9 @@ struct Finding {
   std::uint64_t shrink_steps = 0;
 };
 
+inline constexpr std::size_t kDeclinesMax = 20;
+inline constexpr std::string_view kOtherReasons = "other reasons";
+
 struct PropertyTally {
   std::string property, statement;
   std::uint64_t cases = 0, held = 0, violated = 0, vacuous = 0, declined = 0, faulted = 0;
@@ -27,6 +32,9 @@ struct PropertyTally {
   double margin_max = 0;       // over verdicts that held
   Case margin_case;            // where it was met
   std::array<Index, 4> margin_where{};
+  // Why cases were declined, and how many for that reason. A reason may quote extents, so only the
+  // first kDeclinesMax are kept apart; the rest count as kOtherReasons.
+  std::map<std::string, std::uint64_t> declines;
 };
 
 struct PowerTally {

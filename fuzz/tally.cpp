@@ -8,6 +8,12 @@
 namespace attest {
 namespace {
 
+void count_reason(PropertyTally& tally, const std::string& why) {
+  const std::string reason = why.empty() ? "no reason given" : why;
+  const bool room = tally.declines.size() < kDeclinesMax || tally.declines.contains(reason);
+  ++tally.declines[room ? reason : std::string(kOtherReasons)];
+}
+
 void count_outcome(PropertyTally& tally, const Case& test_case, const Verdict& verdict) {
   ++tally.cases;
   switch (verdict.outcome) {
@@ -27,6 +33,7 @@ void count_outcome(PropertyTally& tally, const Case& test_case, const Verdict& v
       break;
     case Outcome::declined:
       ++tally.declined;
+      count_reason(tally, verdict.why);
       break;
     case Outcome::faulted:
       ++tally.faulted;

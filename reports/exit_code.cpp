@@ -33,7 +33,10 @@ Conclusion conclusion_of(const Run& run) {
     }
   }
   if (!failed.empty()) {
-    return {kSubjectWrong, fmt::format("the subject is wrong: {}", joined(failed, ", "))};
+    const std::string stopped =
+        run.interrupted ? fmt::format("interrupted after {} cases; ", run.cases()) : "";
+    return {kSubjectWrong,
+            fmt::format("{}the subject is wrong: {}", stopped, joined(failed, ", "))};
   }
   if (!run.error.empty()) {
     return {kCouldNotTell, fmt::format("the testbed could not go on: {}", run.error)};

@@ -1,6 +1,11 @@
 // The exit policy, case by case: what may be called proven, wrong, or undecided.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "fuzz/tally.hpp"
 #include "reports/formats.hpp"
 #include "reports/rendering.hpp"
 #include "reports/sample_run.hpp"
@@ -8,10 +13,10 @@
 namespace attest {
 namespace {
 
-PropertyTally tally(const char* property, std::uint64_t cases, std::uint64_t vacuous,
+PropertyTally tally(std::string property, std::uint64_t cases, std::uint64_t vacuous,
                     std::uint64_t declined) {
   PropertyTally tally;
-  tally.property = property;
+  tally.property = std::move(property);
   tally.cases = cases;
   tally.vacuous = vacuous;
   tally.declined = declined;
@@ -40,7 +45,7 @@ TEST(ExitCode, ViolatedOrFaultedIsOneHoweverTheRunEnded) {
   run.interrupted = true;
   run.error = "the disk is full";
   EXPECT_EQ(exit_code_of(run), 1);
-  EXPECT_NE(conclusion_of(run).reason.find(": b"), std::string::npos);
+  EXPECT_EQ(conclusion_of(run).reason, "interrupted after 20 cases; the subject is wrong: b");
   attest::Run counted = good_run();  // counted, though the finding was not kept
   counted.tallies[0].violated = 1;
   EXPECT_EQ(exit_code_of(counted), 1);
@@ -113,6 +118,59 @@ TEST(Rendering, ReplayLineNamesCheckAndSubject) {
             "--subject 'plugins/it'\\''s mine.so'");
   EXPECT_EQ(replay_line("", "causality", parse_case("q=1x1x1x1 kv=1x2x1")),
             "./attest replay 'causality q=1x1x1x1 kv=1x2x1'");
+}
+
+TEST(ExitCode, AnInterruptedRunWithFindingsSaysBothInTheSummary) {
+  attest::Run run = good_run();
+  run.interrupted = true;
+  run.tallies[0].violated = 1;
+  EXPECT_NE(summary_of(run).find("interrupted after 20 cases; the subject is wrong: a"),
+            std::string::npos);
+}
+
+TEST(Tally, KeepsReasonsApartUntilTheyAreTooMany) {
+  attest::Run run;
+  run.tallies.emplace_back();
+  Observation seen;
+  seen.verdict.outcome = Outcome::declined;
+  count(run, 0, Case{}, seen);
+  for (std::size_t depth = 1; depth < kDeclinesMax + 5; ++depth) {
+    seen.verdict.why = std::to_string(depth);
+    count(run, 0, Case{}, seen);
+  }
+  seen.verdict.why = "1";
+  count(run, 0, Case{}, seen);
+  const auto& declines = run.tallies[0].declines;
+  EXPECT_EQ(declines.size(), kDeclinesMax + 1);
+  EXPECT_EQ(declines.at("no reason given"), 1U);
+  EXPECT_EQ(declines.at("1"), 2U);
+  EXPECT_EQ(declines.at(std::string(kOtherReasons)), 5U);
+  EXPECT_EQ(run.tallies[0].declined, kDeclinesMax + 6);
+}
+
+TEST(Rendering, WhatWasNeverTriedOrHadIsNamed) {
+  attest::Run run;
+  run.features = {{"causal", 3}, {"gqa", 0}};
+  const auto absent = absent_features(run);
+  EXPECT_EQ(std::count(absent.begin(), absent.end(), "causal"), 0);
+  EXPECT_EQ(std::count(absent.begin(), absent.end(), "gqa"), 1);
+  EXPECT_EQ(std::count(absent.begin(), absent.end(), "window"), 1);
+  run.power["answers_zero"] = {.refused = 1, .cases = 1};
+  const auto tried = split_power(run).untried;
+  EXPECT_EQ(std::count(tried.begin(), tried.end(), "answers_zero"), 0);
+  run.power["answers_zero"] = {.refused = 0, .cases = 0};
+  const auto untried = split_power(run).untried;
+  EXPECT_EQ(untried.size(), tried.size() + 1);
+  EXPECT_EQ(std::count(untried.begin(), untried.end(), "answers_zero"), 1);
+}
+
+TEST(Rendering, ASubjectsShortNameIsItsFileWithoutFolderAndExtension) {
+  attest::Run run;
+  EXPECT_EQ(short_name_of_subject(run), "subject");
+  run.subject = "../mine.so";
+  EXPECT_EQ(short_name_of_subject(run), "mine");
+  run.subject = "tiled";
+  EXPECT_EQ(short_name_of_subject(run), "tiled");
 }
 
 TEST(Rendering, StandingSaysWhatATallyProves) {

@@ -66,11 +66,14 @@ std::string escaped(std::string_view text) {
 std::string failure_of(const Run& run, const Finding& finding) {
   const char* tag = finding.verdict.outcome == Outcome::faulted ? "error" : "failure";
   const Verdict& verdict = finding.verdict;
-  const std::string body =
-      fmt::format("{}\nerror {}, bound {}, margin {} at {}\ncase: {}\nfound as: {}\nreplay: {}",
-                  verdict.why, short_number(verdict.error), short_number(verdict.bound),
-                  short_number(verdict.margin), place_of(verdict.where), print(finding.shrunk),
-                  print(finding.found), replay_line(run, finding));
+  std::string body = verdict.why + "\n";
+  if (verdict.outcome != Outcome::faulted) {  // a fault left no number to judge
+    body += fmt::format("error {}, bound {}, margin {} at {}\n", short_number(verdict.error),
+                        short_number(verdict.bound), short_number(verdict.margin),
+                        place_of(verdict.where));
+  }
+  body += fmt::format("case: {}\nfound as: {}\nreplay: {}", print(finding.shrunk),
+                      print(finding.found), replay_line(run, finding));
   return fmt::format("      <{} type=\"{}\" message=\"{}\">{}</{}>\n", tag,
                      word_of(verdict.outcome), escaped(verdict.why), escaped(body), tag);
 }
@@ -93,14 +96,14 @@ std::string testcase_of(const Run& run, const PropertyTally& tally) {
     case Standing::held:
       break;
   }
-  inside += fmt::format(
-      "      <system-out>{}</system-out>\n",
-      escaped(fmt::format("{} {} cases: {} held, {} declined, {} vacuous; largest margin {}",
-                          tally.statement, tally.cases, tally.held, tally.declined, tally.vacuous,
-                          short_number(tally.margin_max))));
+  inside +=
+      fmt::format("      <system-out>{}</system-out>\n",
+                  escaped(fmt::format(
+                      "{} {} cases: {} held, {} wrong, {} declined, {} vacuous; largest margin {}",
+                      tally.statement, tally.cases, tally.held, wrong_of(tally), tally.declined,
+                      tally.vacuous, short_number(tally.margin_max))));
   return fmt::format("    <testcase classname=\"attest.{}\" name=\"{}\">\n{}    </testcase>\n",
-                     escaped(run.subject.empty() ? "subject" : run.subject),
-                     escaped(tally.property), inside);
+                     escaped(short_name_of_subject(run)), escaped(tally.property), inside);
 }
 
 std::size_t occurrences(std::string_view text, std::string_view word) {

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 
 #include "fuzz/check.hpp"
+#include "fuzz/features.hpp"
+#include "properties/wrong_answers.hpp"
 #include "reference/text.hpp"
 #include "reports/formats.hpp"
 
@@ -31,7 +34,7 @@ Outcome outcome_named(std::string_view word, const std::string& where) {
 }
 
 Standing standing_of(const PropertyTally& tally) {
-  if (tally.violated > 0 || tally.faulted > 0) return Standing::failed;
+  if (wrong_of(tally) > 0) return Standing::failed;
   if (tally.cases > 0 && tally.declined == tally.cases) return Standing::declined;
   if (tally.held == 0 || tally.compared == 0) return Standing::unproven;
   return Standing::held;
@@ -80,7 +83,30 @@ PowerSplit split_power(const Run& run) {
   for (const auto& [name, tally] : run.power) {
     if (tally.cases > 0) (tally.refused > 0 ? split.told : split.blind).push_back(name);
   }
+  for (const std::string_view name : wrong_answer_names()) {
+    const auto tried = run.power.find(std::string(name));
+    if (tried == run.power.end() || tried->second.cases == 0) split.untried.emplace_back(name);
+  }
+  std::sort(split.untried.begin(), split.untried.end());
   return split;
+}
+
+std::vector<std::string> absent_features(const Run& run) {
+  std::vector<std::string> absent;
+  for (const std::string& name : feature_names()) {
+    const auto had = run.features.find(name);
+    if (had == run.features.end() || had->second == 0) absent.push_back(name);
+  }
+  return absent;
+}
+
+std::uint64_t wrong_of(const PropertyTally& tally) {
+  return tally.violated + tally.faulted;
+}
+
+std::string short_name_of_subject(const Run& run) {
+  const std::string name = std::filesystem::path(run.subject).stem().string();
+  return name.empty() ? "subject" : name;
 }
 
 std::string shell_quoted(std::string_view word) {

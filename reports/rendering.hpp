@@ -2,6 +2,7 @@
 // outcomes, short numbers, the standing of a property, what a run could tell and was blind to.
 #pragma once
 #include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,11 +30,21 @@ std::string short_number(double number);
 /// "batch 1, head 0, row 3, column 7"
 std::string place_of(const std::array<Index, 4>& where);
 
-/// Wrong answers in alphabetical order. `told`: at least one case would have refused it.
+/// Wrong answers in alphabetical order. `told`: at least one case would have refused it. `untried`:
+/// in the catalogue, but no case meant something else by it.
 struct PowerSplit {
-  std::vector<std::string> told, blind;
+  std::vector<std::string> told, blind, untried;
 };
 PowerSplit split_power(const Run& run);
+
+/// The features that no case of the run had, in the catalogue's order.
+std::vector<std::string> absent_features(const Run& run);
+
+/// Violated or faulted.
+std::uint64_t wrong_of(const PropertyTally& tally);
+
+/// The last part of a subject's path without its extension; "subject" when there is none.
+std::string short_name_of_subject(const Run& run);
 
 /// Control characters, which a terminal would obey, as \x1b; a line break as a space.
 std::string one_line(std::string_view text);

@@ -1,7 +1,9 @@
 // run.json, schema 1: a Run as JSON and back. The schema is documented in README.md.
+// A property's `declines`, a list of `why` and `cases`, came later: files without it are read too.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include "reference/text.hpp"
@@ -58,6 +60,24 @@ PrecisionPath read_precision(const Fields& fields) {
           .key_block = fields.integer("key_block")};
 }
 
+// A list, not an object: two reasons that differ only in bytes that are no text would be one name.
+Json json_of_declines(const PropertyTally& tally) {
+  Json list = Json::array();
+  for (const auto& [why, cases] : tally.declines) list.push_back({{"why", why}, {"cases", cases}});
+  return list;
+}
+
+std::map<std::string, std::uint64_t> read_declines(const Fields& fields) {
+  std::map<std::string, std::uint64_t> declines;
+  if (!fields.has("declines")) return declines;
+  std::size_t number = 0;
+  for (const Json& entry : fields.list("declines")) {
+    const Fields reason(entry, fmt::format("{}[{}]", fields.place("declines"), number++));
+    declines[reason.text("why")] += reason.count("cases");
+  }
+  return declines;
+}
+
 Json json_of(const PropertyTally& tally) {
   return {{"property", tally.property},
           {"statement", tally.statement},
@@ -71,7 +91,8 @@ Json json_of(const PropertyTally& tally) {
           {"compared", tally.compared},
           {"margin_max", number_of(tally.margin_max)},
           {"margin_case", json_of(tally.margin_case)},
-          {"margin_where", tally.margin_where}};
+          {"margin_where", tally.margin_where},
+          {"declines", json_of_declines(tally)}};
 }
 
 PropertyTally read_tally(const Fields& fields) {
@@ -86,7 +107,8 @@ PropertyTally read_tally(const Fields& fields) {
           .compared = fields.count("compared"),
           .margin_max = fields.number("margin_max"),
           .margin_case = read_case(fields, "margin_case"),
-          .margin_where = read_where(fields, "margin_where")};
+          .margin_where = read_where(fields, "margin_where"),
+          .declines = read_declines(fields)};
 }
 
 Json json_of(const Run& run, const Finding& finding) {

@@ -41,6 +41,9 @@ TEST(RunJson, IsReadBackWhole) {
   EXPECT_EQ(back.tallies[0].margin_max, run.tallies[0].margin_max);  // to the last bit
   EXPECT_EQ(back.tallies[0].margin_where, run.tallies[0].margin_where);
   EXPECT_EQ(back.tallies[1].margin_case, Case{});
+  for (std::size_t i = 0; i < run.tallies.size(); ++i) {
+    EXPECT_EQ(back.tallies[i].declines, run.tallies[i].declines);
+  }
   ASSERT_EQ(back.findings.size(), 2U);
   EXPECT_EQ(back.findings[0].found, run.findings[0].found);
   EXPECT_EQ(back.findings[0].shrunk, run.findings[0].shrunk);
@@ -53,6 +56,15 @@ TEST(RunJson, IsReadBackWhole) {
 TEST(RunJson, WritingWhatWasReadGivesTheSameText) {
   const std::string text = run_json_of(sample_run());
   EXPECT_EQ(run_json_of(run_of_json(text, "run.json")), text);
+}
+
+TEST(RunJson, FilesFromBeforeReasonsWereKeptAreRead) {
+  attest::Run run;
+  run.tallies.push_back(sample_tally("a", "b", 1, 0, 0, 0));
+  const std::string text = run_json_of(run);
+  const attest::Run back =
+      run_of_json(replaced(text, "\"declines\": []", "\"unknown\": []"), "run.json");
+  EXPECT_TRUE(back.tallies.at(0).declines.empty());
 }
 
 TEST(RunJson, NumbersThatJsonCannotSpellSurvive) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "reference/text.hpp"
 #include "reports/formats.hpp"
@@ -47,13 +48,15 @@ std::string headline(const Run& run) {
 std::string properties(const Run& run) {
   std::string out =
       "\n## Properties\n\n"
-      "| property | standing | cases | held | declined | vacuous | largest margin | where |\n"
-      "| --- | --- | --: | --: | --: | --: | --: | --- |\n";
+      "| property | standing | cases | held | wrong | declined | vacuous | largest margin | where "
+      "|\n"
+      "| --- | --- | --: | --: | --: | --: | --: | --: | --- |\n";
   for (const PropertyTally& tally : run.tallies) {
     const bool met = tally.held > 0 && tally.margin_max > 0;
-    out += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", plain(tally.property),
-                       word_of(standing_of(tally)), tally.cases, tally.held, tally.declined,
-                       tally.vacuous, tally.held > 0 ? short_number(tally.margin_max) : "",
+    out += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", plain(tally.property),
+                       word_of(standing_of(tally)), tally.cases, tally.held, wrong_of(tally),
+                       tally.declined, tally.vacuous,
+                       tally.held > 0 ? short_number(tally.margin_max) : "",
                        met ? plain(print(tally.margin_case)) : "");
   }
   return out + "\nA margin is error / bound; 1 is the most that is allowed.\n";
@@ -63,41 +66,66 @@ std::string findings(const Run& run) {
   std::string out;
   for (const Finding& finding : run.findings) {
     const Verdict& verdict = finding.verdict;
-    out += fmt::format("\n### {}: {}\n\n{}\n\nError {}, bound {}, margin {}, at {}.\n\n",
-                       plain(finding.property), word_of(verdict.outcome), plain(verdict.why),
-                       short_number(verdict.error), short_number(verdict.bound),
-                       short_number(verdict.margin), place_of(verdict.where));
+    out += fmt::format("\n### {}: {}\n\n{}\n\n", plain(finding.property), word_of(verdict.outcome),
+                       plain(verdict.why));
+    if (verdict.outcome != Outcome::faulted) {  // a fault left no number to judge
+      out += fmt::format("Error {}, bound {}, margin {}, at {}.\n\n", short_number(verdict.error),
+                         short_number(verdict.bound), short_number(verdict.margin),
+                         place_of(verdict.where));
+    }
     out += code(fmt::format("{}\n{}", print(finding.shrunk), replay_line(run, finding)));
   }
   return out.empty() ? out : "\n## Findings\n" + out;
 }
 
-std::string power(const Run& run) {
+std::string declines(const Run& run) {
+  std::string rows;
+  for (const PropertyTally& tally : run.tallies) {
+    for (const auto& [why, cases] : tally.declines) {
+      rows += fmt::format("| {} | {} | {} |\n", plain(tally.property), plain(why), cases);
+    }
+  }
+  if (rows.empty()) return {};
+  return "\n## What the subject declined\n\n"
+         "| property | declined because | cases |\n| --- | --- | --: |\n" +
+         rows;
+}
+
+std::string power_table(const Run& run) {
   if (run.power.empty()) return {};
   std::string out =
-      "\n## What this run could tell\n\n"
       "A wrong answer is told when at least one case's bound would have refused it.\n\n"
       "| wrong answer | tried in | told in |\n| --- | --: | --: |\n";
   for (const auto& [name, tally] : run.power) {
     out += fmt::format("| {} | {} | {}{} |\n", plain(name), tally.cases, tally.refused,
                        tally.cases > 0 && tally.refused == 0 ? " **blind**" : "");
   }
-  return out;
+  return out + "\n";
+}
+
+std::string power(const Run& run) {
+  std::string out = "\n## What this run could tell\n\n" + power_table(run);
+  const std::vector<std::string> untried = split_power(run).untried;
+  return out + (untried.empty() ? "Every wrong answer was tried.\n"
+                                : fmt::format("Not tried: {}.\n", plain(joined(untried, ", "))));
 }
 
 std::string features(const Run& run) {
-  if (run.features.empty()) return {};
   std::string out = "\n## What the cases had\n\n";
   for (const auto& [name, count] : run.features) {
     out += fmt::format("- {}: {}\n", plain(name), count);
   }
-  return out;
+  const std::vector<std::string> absent = absent_features(run);
+  if (!run.features.empty()) out += '\n';
+  return out + (absent.empty() ? "Every known feature was there.\n"
+                               : fmt::format("No case had: {}.\n", plain(joined(absent, ", "))));
 }
 
 }  // namespace
 
 std::string summary_of(const Run& run) {
-  return headline(run) + findings(run) + properties(run) + power(run) + features(run);
+  return headline(run) + findings(run) + properties(run) + declines(run) + power(run) +
+         features(run);
 }
 
 void write_summary(const std::filesystem::path& path, const Run& run) {

@@ -1,14 +1,17 @@
 // The table at the end of a run: a line per property and where its largest margin was met, then
-// what was found, then what the run could tell. It fits 80 columns; longer lines are wrapped, never
-// cut.
+// what the run could tell and what it could not. It fits 80 columns; longer lines are wrapped,
+// never cut. Findings are not here: they are printed when they are found.
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "reference/text.hpp"
@@ -19,6 +22,8 @@ namespace attest {
 namespace {
 
 constexpr int kColumnsMin = 60, kColumnsPlain = 100;
+constexpr std::size_t kReasonsShown = 5;  // a line or two
+constexpr std::size_t kStandingWidth = 8;
 
 std::string painted(std::string_view text, std::string_view colour, const TableStyle& style) {
   if (!style.colour) return std::string(text);
@@ -66,31 +71,47 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-std::vector<std::string> listed(std::vector<std::string> names) {
-  for (std::size_t i = 0; i + 1 < names.size(); ++i) names[i] += ",";
-  return names;
-}
-
 struct Row {
   std::string property;
   std::string_view standing;
-  std::array<std::string, 5> numbers;  // cases, held, declined, vacuous, largest margin
+  std::array<std::string, 6> numbers;  // cases, held, wrong, declined, vacuous, largest margin
 };
-using Widths = std::array<std::size_t, 5>;
+using Widths = std::array<std::size_t, 6>;
 
 Row row_of(const PropertyTally& tally) {
   return {tally.property,
           word_of(standing_of(tally)),
-          {fmt::to_string(tally.cases), fmt::to_string(tally.held), fmt::to_string(tally.declined),
-           fmt::to_string(tally.vacuous), tally.held > 0 ? short_number(tally.margin_max) : ""}};
+          {fmt::to_string(tally.cases), fmt::to_string(tally.held), fmt::to_string(wrong_of(tally)),
+           fmt::to_string(tally.declined), fmt::to_string(tally.vacuous),
+           tally.held > 0 ? short_number(tally.margin_max) : ""}};
 }
 
-std::string line_of(const Row& row, std::size_t name_width, const Widths& widths,
-                    std::string_view colour, const TableStyle& style) {
-  std::string line = fmt::format("{:<{}}  ", row.property, name_width);
-  line += painted(fmt::format("{:<8}", row.standing), colour, style);
-  for (std::size_t i = 0; i < widths.size(); ++i) {
-    line += fmt::format("  {:>{}}", row.numbers[i], widths[i]);
+struct TableLayout {
+  std::size_t name = 0;
+  Widths numbers{};
+  std::size_t gap = 2;  // between columns; 1 where the table would be too wide
+};
+
+TableLayout layout_of(const std::vector<Row>& rows, const TableStyle& style) {
+  TableLayout layout;
+  for (const Row& row : rows) {
+    layout.name = std::max(layout.name, row.property.size());
+    for (std::size_t i = 0; i < layout.numbers.size(); ++i) {
+      layout.numbers[i] = std::max(layout.numbers[i], row.numbers[i].size());
+    }
+  }
+  std::size_t total = layout.name + layout.gap + kStandingWidth;
+  for (const std::size_t width : layout.numbers) total += layout.gap + width;
+  if (total > static_cast<std::size_t>(style.columns)) layout.gap = 1;
+  return layout;
+}
+
+std::string line_of(const Row& row, const TableLayout& layout, std::string_view colour,
+                    const TableStyle& style) {
+  std::string line = fmt::format("{:<{}}", row.property, layout.name + layout.gap);
+  line += painted(fmt::format("{:<{}}", row.standing, kStandingWidth), colour, style);
+  for (std::size_t i = 0; i < layout.numbers.size(); ++i) {
+    line += fmt::format("{:>{}}", row.numbers[i], layout.gap + layout.numbers[i]);
   }
   return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }
@@ -107,28 +128,42 @@ std::string place_line(const PropertyTally& tally, const TableStyle& style) {
       style);
 }
 
-// What was wrong in numbers, and the command that shows it again, which holds the case.
-std::string findings(const Run& run, const TableStyle& style) {
-  std::string out;
-  for (const Finding& finding : run.findings) {
-    out +=
-        fmt::format("\n{} {}: {}\n  {}\n", painted(word_of(finding.verdict.outcome), "31;1", style),
-                    finding.property, one_line(finding.verdict.why), replay_line(run, finding));
+// The most frequent reasons of all properties together; summary.md has them one by one.
+std::vector<std::string> reasons_of(const Run& run) {
+  std::map<std::string, std::uint64_t> sums;
+  for (const PropertyTally& tally : run.tallies) {
+    for (const auto& [why, cases] : tally.declines) sums[one_line(why)] += cases;
   }
-  return out;
+  std::vector<std::pair<std::string, std::uint64_t>> order(sums.begin(), sums.end());
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<std::string> reasons;
+  for (const auto& [why, cases] : order) {
+    if (reasons.size() == kReasonsShown) {
+      reasons.push_back(fmt::format("and {} more reasons", order.size() - kReasonsShown));
+      break;
+    }
+    reasons.push_back(fmt::format("{} ({})", why, cases));
+  }
+  return reasons;
 }
 
-std::string power(const Run& run, const TableStyle& style) {
+// What the run could tell, and every way in which it saw less than a reader may think.
+std::string reach(const Run& run, const TableStyle& style) {
   const PowerSplit split = split_power(run);
-  std::string out;
-  if (!split.told.empty()) {
-    out += '\n';
-    out += wrapped("could tell:", listed(split.told), style.columns);
-  }
-  if (!split.blind.empty()) {
-    out += painted(wrapped("blind to:  ", listed(split.blind), style.columns), "33", style);
-  }
-  return out;
+  std::string out = "\n";
+  const auto add = [&](const char* lead, const std::vector<std::string>& names, const char* colour,
+                       std::string_view separator) {
+    if (names.empty()) return;
+    const std::string text = wrapped(lead, words_of(joined(names, separator)), style.columns);
+    out += *colour == '\0' ? text : painted(text, colour, style);
+  };
+  add("could tell: ", split.told, "", ", ");
+  add("blind to:   ", split.blind, "33", ", ");
+  add("not tried:  ", split.untried, "", ", ");
+  add("no case had:", absent_features(run), "", ", ");
+  add("declined:   ", reasons_of(run), "", "; ");  // a reason may hold commas
+  return out.size() == 1 ? std::string() : out;
 }
 
 }  // namespace
@@ -144,24 +179,18 @@ TableStyle style_of(std::FILE* out) {
 }
 
 std::string table_of(const Run& run, const TableStyle& style) {
-  const Row head{"property", "standing", {"cases", "held", "declined", "vacuous", "margin"}};
+  const Row head{
+      "property", "standing", {"cases", "held", "wrong", "declined", "vacuous", "margin"}};
   std::vector<Row> rows{head};
   for (const PropertyTally& tally : run.tallies) rows.push_back(row_of(tally));
-  std::size_t name_width = 0;
-  Widths widths{};
-  for (const Row& row : rows) {
-    name_width = std::max(name_width, row.property.size());
-    for (std::size_t i = 0; i < widths.size(); ++i) {
-      widths[i] = std::max(widths[i], row.numbers[i].size());
-    }
-  }
-  std::string out = line_of(head, name_width, widths, "0", {.columns = style.columns});
+  const TableLayout layout = layout_of(rows, style);
+  std::string out = line_of(head, layout, "0", {.columns = style.columns});
   for (std::size_t i = 0; i < run.tallies.size(); ++i) {
     const PropertyTally& tally = run.tallies[i];
-    out += line_of(rows[i + 1], name_width, widths, colour_of(standing_of(tally)), style);
+    out += line_of(rows[i + 1], layout, colour_of(standing_of(tally)), style);
     out += place_line(tally, style);
   }
-  return out + findings(run, style) + power(run, style);
+  return out + reach(run, style);
 }
 
 void print_table(std::FILE* out, const Run& run, const TableStyle& style) {
