@@ -81,9 +81,12 @@ std::optional<CampaignPlace> read_place(const fs::path& folder) {
   std::ifstream file(path);
   if (!file) return std::nullopt;
   CampaignPlace place;
-  std::string seed, next, properties;
-  file >> seed >> place.seed >> next >> place.next_index >> properties >> place.properties;
-  if (!file || seed != "seed" || next != "next" || properties != "properties") {
+  std::string seed, next, properties, subject;
+  file >> seed >> place.seed >> next >> place.next_index >> properties >> place.properties >>
+      subject;
+  std::getline(file >> std::ws, place.subject);
+  if (!file || seed != "seed" || next != "next" || properties != "properties" ||
+      subject != "subject") {
     throw Error(fmt::format("'{}' does not say where a campaign got to; remove it to begin anew",
                             path.string()));
   }
@@ -91,8 +94,9 @@ std::optional<CampaignPlace> read_place(const fs::path& folder) {
 }
 
 void write_place(const fs::path& folder, const CampaignPlace& place) {
-  write_whole(folder / kPlaceName, fmt::format("seed {}\nnext {}\nproperties {}\n", place.seed,
-                                               place.next_index, place.properties));
+  write_whole(folder / kPlaceName,
+              fmt::format("seed {}\nnext {}\nproperties {}\nsubject {}\n", place.seed,
+                          place.next_index, place.properties, place.subject));
 }
 
 }  // namespace attest

@@ -65,7 +65,7 @@ TEST_F(Corpus, SaysFileAndLineOfWhatItCannotRead) {
 
 TEST_F(Corpus, RemembersItsPlace) {
   EXPECT_EQ(read_place(folder_), std::nullopt);
-  const CampaignPlace place{7, 123456789012, "first,second"};
+  const CampaignPlace place{7, 123456789012, "first,second", "./my own.so"};
   write_place(folder_, place);
   EXPECT_EQ(read_place(folder_), place);
   write("place.txt", "seed seven");

@@ -15,11 +15,6 @@
 namespace attest {
 namespace {
 
-// Warp instructions per launch: over a hundred times what the largest case of a gate needs, and
-// less than a minute of emulation. An endless kernel is then reported with its name and line, where
-// the time limit could only say "hung".
-constexpr std::uint64_t kInstructionLimit = std::uint64_t{1} << 30;
-
 template <typename Function>
 void find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
@@ -128,7 +123,7 @@ void CudaRuntime::load_emulated(const Choice& choice) {
   find(library_, "attest_emulator_reset", reset_);
   find(library_, "attest_emulator_counts", counts_);
   find(library_, "attest_emulator_load_error", load_error_);
-  configure(choice.threads, choice.memcheck ? 1 : 0, kInstructionLimit);
+  configure(choice.threads, choice.memcheck ? 1 : 0, choice.instruction_limit);
   numerics_ = "emulated: nominal";
 }
 

@@ -19,6 +19,7 @@ class CudaRuntime {
     unsigned major = 13;  // of the libcudart the plugin asks for
     unsigned threads = 1;
     bool memcheck = true;
+    std::uint64_t instruction_limit = 0;  // warp instructions per launch when emulated
   };
   /// Loads it. Throws Error when there is none, or no driver for `cuda`.
   explicit CudaRuntime(const Choice& choice);

@@ -7,7 +7,7 @@
 namespace attest {
 namespace {
 
-constexpr int kWords = 8;  // the program's name and one per field
+constexpr int kWords = 9;  // the program's name and one per field
 
 bool read(const char* word, std::uint64_t& number) {
   const char* end = word + std::strlen(word);
@@ -24,6 +24,7 @@ std::vector<std::string> print(const WorkerArguments& arguments) {
           std::to_string(arguments.memory_bytes),
           std::to_string(arguments.emulator_threads),
           std::to_string(arguments.memcheck ? 1 : 0),
+          std::to_string(arguments.instruction_limit),
           std::to_string(arguments.request_bytes),
           std::to_string(arguments.reply_bytes)};
 }
@@ -34,8 +35,8 @@ std::optional<WorkerArguments> parse_worker_arguments(int argc, const char* cons
   arguments.plugin = argv[1];
   std::uint64_t device = 0, threads = 0, memcheck = 0;
   if (!read(argv[2], device) || !read(argv[3], arguments.memory_bytes) || !read(argv[4], threads) ||
-      !read(argv[5], memcheck) || !read(argv[6], arguments.request_bytes) ||
-      !read(argv[7], arguments.reply_bytes)) {
+      !read(argv[5], memcheck) || !read(argv[6], arguments.instruction_limit) ||
+      !read(argv[7], arguments.request_bytes) || !read(argv[8], arguments.reply_bytes)) {
     return std::nullopt;
   }
   arguments.device = static_cast<DeviceChoice>(device);

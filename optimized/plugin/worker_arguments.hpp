@@ -15,6 +15,7 @@ struct WorkerArguments {
   std::uint64_t memory_bytes = 0;
   unsigned emulator_threads = 1;
   bool memcheck = true;
+  std::uint64_t instruction_limit = 0;  // warp instructions per launch on the emulator
   std::uint64_t request_bytes = 0, reply_bytes = 0;
 };
 

@@ -108,7 +108,8 @@ class Worker {
         runtime_.emplace(CudaRuntime::Choice{.device = arguments.device,
                                              .major = linkage.cudart_major,
                                              .threads = arguments.emulator_threads,
-                                             .memcheck = arguments.memcheck});
+                                             .memcheck = arguments.memcheck,
+                                             .instruction_limit = arguments.instruction_limit});
       }
       if (runtime_ && runtime_->emulated()) demand_emulable(linkage, arguments.plugin);
       // A driver takes memory of its own before the plugin asks for any.

@@ -37,6 +37,15 @@ constexpr std::chrono::milliseconds kLastBreath{2000};  // from a closed socket 
 constexpr std::chrono::microseconds kBurialStep{200};
 constexpr std::int64_t kLongestPollMs = 1'000'000;
 
+// An endless kernel should use up its instructions before its time, because only then can the
+// emulator name kernel and line, where the time limit can only say "hung". A core that other work
+// shares still executes this many warp instructions a second.
+constexpr double kInstructionsPerSecond = 1 << 25;
+
+std::uint64_t instruction_limit(double case_seconds) {
+  return static_cast<std::uint64_t>(std::ceil(case_seconds * kInstructionsPerSecond));
+}
+
 [[noreturn]] void refuse(const std::string& what, int error) {
   throw Error("the worker process cannot be started: " + what + ": " + std::strerror(error));
 }
@@ -147,6 +156,7 @@ void WorkerProcess::start(const WorkerOptions& options) {
                             .memory_bytes = options.memory_bytes,
                             .emulator_threads = options.emulator_threads,
                             .memcheck = options.memcheck,
+                            .instruction_limit = instruction_limit(options.case_seconds),
                             .request_bytes = request_.size(),
                             .reply_bytes = reply_.size()});
   const int error = spawn(program, words, inherited, request, reply, id_);

@@ -34,7 +34,7 @@ struct CampaignCommand {
   unsigned threads = std::thread::hardware_concurrency();
   std::vector<std::string> properties;  // empty: all
   std::string report = "attest-report";
-  std::string corpus;  // fuzz: findings join it, and its place is kept there
+  std::string corpus = "attest-corpus";  // fuzz: findings join it, and its place is kept there
 };
 /// Cases of a gate that is given neither --budget nor --cases.
 inline constexpr std::uint64_t kGateCases = 2400;

@@ -28,9 +28,11 @@ std::string names_of(const std::vector<std::string>& chosen) {
 
 int fuzz(const CampaignCommand& options) {
   const std::filesystem::path corpus = options.corpus;
-  CampaignPlace place{options.seed, 0, names_of(options.properties)};
-  if (const auto before = read_place(corpus);
-      before && before->seed == place.seed && before->properties == place.properties) {
+  CampaignPlace place{options.seed, 0, names_of(options.properties),
+                      reference_of(options.subject.subject)};
+  if (const auto before = read_place(corpus); before && before->seed == place.seed &&
+                                              before->properties == place.properties &&
+                                              before->subject == place.subject) {
     place.next_index = before->next_index;
   }
   write_place(corpus, place);

@@ -70,6 +70,10 @@ int oracle(const OracleOptions& options) {
     file.problem = test_case.problem;
     file.values = make_values(test_case);
   }
+  if (std::filesystem::equivalent(path, options.out, failed)) {
+    throw Error(fmt::format("{}: the truth would replace the tensors it is for; give another -o",
+                            options.out));
+  }
   const Truth fifty = exact_attention(file.problem, file.values, Digits::fifty);
   const Truth hundred = exact_attention(file.problem, file.values, Digits::hundred);
   const Truth& truth = options.digits == 50 ? fifty : hundred;

@@ -109,7 +109,7 @@ Run run_session(const CampaignCommand& options, const CampaignOptions& campaign,
   std::fflush(stdout);
 
   Run naming;  // what a finding's replay line needs to know of the run
-  naming.subject = options.subject.subject;
+  naming.subject = reference_of(options.subject.subject);
   naming.device = options.subject.device;
   Progress progress(stdout);
   CampaignEvents events;
@@ -126,7 +126,7 @@ Run run_session(const CampaignCommand& options, const CampaignOptions& campaign,
   };
   Run run = run_campaign(make_subject, campaign, events, stop);
   progress.finish();
-  run.subject = options.subject.subject;
+  run.subject = reference_of(options.subject.subject);
   run.device = options.subject.device;
   write_reports(report, run);
   print_table(stdout, run, style_of(stdout));

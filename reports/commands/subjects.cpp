@@ -66,8 +66,14 @@ std::vector<KnownSubject> known_mutants() {
   return known;
 }
 
+std::string reference_of(const std::string& word) {
+  const bool path = word.find('/') != std::string::npos || word.ends_with(".so");
+  return path ? fs::absolute(word).lexically_normal().string() : word;
+}
+
 fs::path plugin_named(const std::string& word) {
-  if (word.find('/') != std::string::npos || word.ends_with(".so")) return fs::absolute(word);
+  if (const std::string reference = reference_of(word); reference.starts_with('/'))
+    return reference;
   std::vector<KnownSubject> known = known_plugins();
   std::ranges::move(known_mutants(), std::back_inserter(known));
   std::vector<std::string_view> names;

@@ -26,6 +26,9 @@ std::vector<KnownSubject> known_mutants();  // from mutants/catalogue.txt, built
 /// Error suggesting the nearest.
 std::filesystem::path plugin_named(const std::string& word);
 
+/// What names the same subject from any folder: a name, or an absolute path.
+std::string reference_of(const std::string& word);
+
 /// Opens the plugin anew on every call. Throws Error for an unknown name or device; the plugin
 /// itself is first looked at when the function is called.
 std::function<Subject()> subject_maker(const SubjectOptions& options);
