@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <filesystem>
 
 #include "fuzz/check.hpp"
@@ -141,7 +142,10 @@ std::string joined(const std::vector<std::string>& pieces, std::string_view sepa
 std::string replay_line(std::string_view subject, std::string_view property,
                         const Case& test_case) {
   const std::string check = print(PropertyCase{std::string(property), test_case});
-  return fmt::format("./attest replay {}{}", shell_quoted(check),
+  // The launcher says how it was called, so that the line works where the user stands.
+  const char* called = std::getenv("ATTEST_COMMAND");
+  return fmt::format("{} replay {}{}", called != nullptr ? shell_quoted(called) : "./attest",
+                     shell_quoted(check),
                      subject.empty() ? "" : " --subject " + shell_quoted(subject));
 }
 
