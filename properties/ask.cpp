@@ -13,20 +13,6 @@
 namespace attest {
 namespace {
 
-std::string_view name_of(Operation operation) {
-  switch (operation) {
-    case Operation::prefill:
-      return "prefill";
-    case Operation::decode:
-      return "decode";
-    case Operation::append:
-      return "append";
-    case Operation::projection:
-      return "projection";
-  }
-  return "";
-}
-
 std::optional<Verdict> refusal(const Subject& subject, Operation operation, bool offered,
                                const Problem& problem) {
   if (!offered) return declined(fmt::format("{} is not offered", name_of(operation)));

@@ -5,6 +5,7 @@
 // not. X is q of head 0, W is k of batch entry 0 and head 0, transposed.
 // Over the reals: it is the definition.
 // Sees: dropped or repeated columns, tails of tiles, transposed W, sums in too narrow a format.
+#include <algorithm>
 #include <cmath>
 
 #include "properties/ask.hpp"
@@ -12,6 +13,7 @@
 #include "properties/exact_dot.hpp"
 #include "properties/judge.hpp"
 #include "reference/formats.hpp"
+#include "reference/validity.hpp"
 
 namespace attest {
 namespace {
@@ -53,6 +55,12 @@ double bound_of(const ExactDot& dot, Format output) {
 }  // namespace
 
 Verdict projection_agreement(const Subject& subject, const Problem& problem, const Values& values) {
+  // What attention never forms, Y of T x T, may be too large where q and k are not.
+  if (problem.batch * problem.queries > kElementsMax / std::max<Index>(problem.keys, 1)) {
+    Verdict verdict;
+    verdict.why = "a product of that many rows and columns is more than a case may hold";
+    return verdict;
+  }
   const Projection projection = projection_from(problem, values);
   const Answer answer = ask_projection(subject, problem, projection);
   if (answer.instead) return *answer.instead;

@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, 2> kAlignments{"bottom_right", "top_left"
 constexpr std::array<std::string_view, 2> kEmptyRows{"zero", "nan"};
 constexpr std::array<std::string_view, 2> kLogBases{"e", "two"};
 constexpr std::array<std::string_view, 2> kLayouts{"bhtd", "bthd"};
+constexpr std::array<std::string_view, 4> kOperations{"prefill", "decode", "append", "projection"};
 
 template <class Enumeration, std::size_t kCount>
 std::string_view spelled(const std::array<std::string_view, kCount>& names, Enumeration value) {
@@ -57,6 +58,9 @@ std::string_view name_of(LogBase lse_base) {
 }
 std::string_view name_of(Layout layout) {
   return spelled(kLayouts, layout);
+}
+std::string_view name_of(Operation operation) {
+  return spelled(kOperations, operation);
 }
 
 std::span<const std::string_view> format_names() {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "reference/problem.hpp"
+#include "reference/subject.hpp"
 
 namespace attest {
 
@@ -23,6 +24,7 @@ std::string_view name_of(Alignment alignment);
 std::string_view name_of(EmptyRow empty_row);
 std::string_view name_of(LogBase lse_base);
 std::string_view name_of(Layout layout);
+std::string_view name_of(Operation operation);
 
 std::string print(const Problem& problem);
 std::string print(const Case& test_case);

@@ -16,20 +16,6 @@
 namespace attest {
 namespace {
 
-std::string_view name_of(Operation operation) {
-  switch (operation) {
-    case Operation::prefill:
-      return "prefill";
-    case Operation::decode:
-      return "decode";
-    case Operation::append:
-      return "append";
-    case Operation::projection:
-      return "projection";
-  }
-  return "?";
-}
-
 template <std::size_t kBytes>
 std::string text_of(const char (&field)[kBytes]) {
   return {field, strnlen(field, kBytes)};
