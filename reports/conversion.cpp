@@ -13,10 +13,6 @@
 namespace attest {
 namespace {
 
-// A small file may ask for a large bias by repetition; beyond this many numbers (1 GiB of f32) it
-// has to say them itself.
-constexpr Index kRepeatedMax = Index{1} << 28;
-
 template <class Number>
 Number load(const StoredTensor& stored, Index flat) {
   Number number;
@@ -150,13 +146,6 @@ Tensor broadcast_of(const StoredTensor& stored, const Extent4& extent, std::stri
   if (!fits) {
     throw Error(fmt::format("{}: shape {} does not broadcast to (batch, head, query, key) = {}",
                             where, shape_text(shape), shape_text({extent.begin(), extent.end()})));
-  }
-  const Index count = extent[0] * extent[1] * extent[2] * extent[3];
-  if (count > kRepeatedMax && count > stored.count()) {
-    throw Error(
-        fmt::format("{}: would be repeated into {} numbers; more than {} must be stored in "
-                    "full",
-                    where, count, kRepeatedMax));
   }
   Extent4 stride = strides_of(own, {});
   for (std::size_t axis = 0; axis < 4; ++axis) {
