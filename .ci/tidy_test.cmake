@@ -99,7 +99,7 @@ planted(dead-file "fuzz/unbuilt.cpp" "")
 planted(dead-file "reports/deep/er/unbuilt.cpp" "")
 planted(mutant "fuzz/mutants/n.patch" "Mutant: forgets.\n")
 planted(mutant "fuzz/mutants/n.patch" "Killed by: causality\n")
-planted(outside-path "README.md" "See /work/elsewhere.\n")
+planted(outside-path "README.md" "See /root/elsewhere.\n")
 planted(outside-path "reports/x.hpp" "// from /home/me/x\n")
 
 file(REMOVE_RECURSE "${SCRATCH}")
