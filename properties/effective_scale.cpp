@@ -32,7 +32,6 @@ Enclosed score_difference(const Problem& problem, const Values& values, Index b,
       absolute += std::abs(product);
     }
   }
-  constexpr double kUnitDouble = std::numeric_limits<double>::epsilon() / 2;
   return {sum, 2 * static_cast<double>(problem.depth) * kUnitDouble * absolute};
 }
 

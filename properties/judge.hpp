@@ -10,6 +10,9 @@
 
 namespace attest {
 
+/// Unit roundoff of double, in which the properties themselves compute (IEEE 754).
+inline constexpr double kUnitDouble = 0x1p-53;
+
 using Where = std::array<Index, 4>;  // (batch, head, row, column)
 
 class Judge {

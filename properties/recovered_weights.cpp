@@ -6,7 +6,6 @@
 // weight is no result of rounding: it is zero.
 // Sees: leaked and dropped keys one by one, whatever V holds; negative weights; wrong masks.
 #include <cmath>
-#include <limits>
 
 #include "properties/catalogue.hpp"
 #include "properties/judge.hpp"
@@ -50,7 +49,6 @@ Verdict recovered_weights(const Subject& subject, const Problem& problem, const 
     }
     if (empty) return;
     // Two sums of n doubles near 1: each off by at most n u of its size.
-    constexpr double kUnitDouble = std::numeric_limits<double>::epsilon() / 2;
     sum_bound += 2 * static_cast<double>(problem.keys) * kUnitDouble * (std::abs(sum) + sum_truth);
     judge.within(sum, sum_truth, sum_bound, {b, h, i, 0}, "the sum of the weights");
   });
