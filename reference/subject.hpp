@@ -35,7 +35,7 @@ struct PrecisionPath {
 /// What a subject says of itself.
 struct Description {
   std::string name;
-  std::string numerics;  // the numeric model it runs under, e.g. "emulated: nominal" or "cuda"
+  std::string numerics;  // the numeric model it runs under, e.g. "emulated: sm_80" or "cuda"
   PrecisionPath precision;
   bool deterministic = false;    // promises the same bits on every run
   bool batch_invariant = false;  // promises a row's bits do not depend on its neighbours

@@ -51,7 +51,7 @@ inline Run sample_run() {
   Run run;
   run.version = "0.1.0 (abc1234)";
   run.subject = "plugins/it's mine.so";
-  run.numerics = "emulated: nominal";
+  run.numerics = "emulated: sm_80";
   run.device = "emulated";
   run.seed = 18446744073709551615U;
   run.seconds = 12.5;

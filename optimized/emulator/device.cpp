@@ -240,7 +240,7 @@ Device::Status Device::launch(LoadedModule& module, std::string_view kernel, con
   LaunchState l;
   l.isa = s.isa;
   l.memory = &s.memory;
-  l.memcheck = s.options.memcheck;
+  l.options = s.options;
   l.limited = s.options.instruction_limit != 0;
   l.instructions_left = s64(s.options.instruction_limit);
   fill_launch(l, *program, launch);
@@ -248,6 +248,7 @@ Device::Status Device::launch(LoadedModule& module, std::string_view kernel, con
   print(l);
   ++s.launches;
   s.warp_instructions += l.warp_instructions;
+  for (CheckerFinding& finding : taken_findings(l)) s.add_finding(std::move(finding));
   if (good) return Status::ok;
   s.add_finding(std::move(l.fault));
   const std::scoped_lock lock(s.mutex);
@@ -262,6 +263,9 @@ void Device::reset_findings() {
   const std::scoped_lock lock(state_->mutex);
   state_->findings.clear();
   state_->faulted = false;
+}
+const DeviceOptions& Device::options() const {
+  return state_->options;
 }
 Device::Counts Device::counts() const {
   return {state_->launches, state_->warp_instructions};

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "optimized/emulator/options.hpp"
 #include "optimized/emulator/ptx/module.hpp"
 
 namespace attest::emulator {
@@ -17,17 +18,12 @@ struct Dim3 {
   std::uint32_t x = 1, y = 1, z = 1;
 };
 
-/// Something a checker saw. `kind` is one word: memcheck, assert, trap, deadlock, unsupported,
-/// barrier, limit. `what` is one sentence that names kernel, block, thread and source line.
+/// Something a checker saw. `kind` is one word: memcheck, initcheck, racecheck, async, assert,
+/// trap, deadlock, unsupported, barrier, limit. `what` is one sentence that names kernel, block,
+/// thread and source line.
 struct CheckerFinding {
   std::string kind;
   std::string what;
-};
-
-struct DeviceOptions {
-  unsigned threads = 1;  // host threads over which blocks are spread
-  bool memcheck = true;
-  std::uint64_t instruction_limit = 0;  // warp instructions per launch; 0: none
 };
 
 /// A loaded module: globals placed in device memory, kernels decoded when first launched.
@@ -76,7 +72,8 @@ class Device {
   };
   enum class Status : std::uint8_t { ok, invalid_configuration, faulted };
   /// Runs to completion. After `faulted` the device refuses further launches until reset_findings,
-  /// as a CUDA context does after a sticky error.
+  /// as a CUDA context does after a sticky error. Findings of initcheck, racecheck and async do not
+  /// stop a launch.
   Status launch(LoadedModule& module, std::string_view kernel, const Launch& launch);
 
   /// Findings since the last call of reset_findings, oldest first, at most 64.
@@ -87,6 +84,7 @@ class Device {
     std::uint64_t launches = 0, warp_instructions = 0;
   };
   Counts counts() const;
+  const DeviceOptions& options() const;
 
  private:
   Device();

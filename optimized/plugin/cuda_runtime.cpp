@@ -123,8 +123,9 @@ void CudaRuntime::load_emulated(const Choice& choice) {
   find(library_, "attest_emulator_reset", reset_);
   find(library_, "attest_emulator_counts", counts_);
   find(library_, "attest_emulator_load_error", load_error_);
-  configure(choice.threads, choice.memcheck ? 1 : 0, choice.instruction_limit);
-  numerics_ = "emulated: nominal";
+  if (const char* problem = configure(choice.emulator.c_str())) throw Error(problem);
+  std::string ignored;
+  numerics_ = "emulated: " + print(emulator::parse_options(choice.emulator, ignored)->numerics);
 }
 
 std::optional<std::string> CudaRuntime::load_error() const {

@@ -16,10 +16,8 @@ class CudaRuntime {
  public:
   struct Choice {
     DeviceChoice device = DeviceChoice::automatic;
-    unsigned major = 13;  // of the libcudart the plugin asks for
-    unsigned threads = 1;
-    bool memcheck = true;
-    std::uint64_t instruction_limit = 0;  // warp instructions per launch when emulated
+    unsigned major = 13;   // of the libcudart the plugin asks for
+    std::string emulator;  // its options, as print(DeviceOptions) writes them
   };
   /// Loads it. Throws Error when there is none, or no driver for `cuda`.
   explicit CudaRuntime(const Choice& choice);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "optimized/emulator/options.hpp"
 #include "reference/subject.hpp"
 
 namespace attest {
@@ -17,8 +18,7 @@ struct WorkerOptions {
   DeviceChoice device = DeviceChoice::automatic;
   double case_seconds = 20;                 // then the call is a fault: hung
   std::uint64_t memory_bytes = 4ULL << 30;  // of the worker process
-  unsigned emulator_threads = 1;
-  bool memcheck = true;
+  emulator::DeviceOptions emulator;         // its instruction limit follows from case_seconds
 };
 
 /// Starts a worker and asks the plugin to describe itself. The Subject owns the worker; after a

@@ -7,7 +7,7 @@
 namespace attest {
 namespace {
 
-constexpr int kWords = 9;  // the program's name and one per field
+constexpr int kWords = 7;  // the program's name and one per field
 
 bool read(const char* word, std::uint64_t& number) {
   const char* end = word + std::strlen(word);
@@ -22,9 +22,7 @@ std::vector<std::string> print(const WorkerArguments& arguments) {
           arguments.plugin,
           std::to_string(static_cast<unsigned>(arguments.device)),
           std::to_string(arguments.memory_bytes),
-          std::to_string(arguments.emulator_threads),
-          std::to_string(arguments.memcheck ? 1 : 0),
-          std::to_string(arguments.instruction_limit),
+          arguments.emulator,
           std::to_string(arguments.request_bytes),
           std::to_string(arguments.reply_bytes)};
 }
@@ -33,15 +31,13 @@ std::optional<WorkerArguments> parse_worker_arguments(int argc, const char* cons
   if (argc != kWords) return std::nullopt;
   WorkerArguments arguments;
   arguments.plugin = argv[1];
-  std::uint64_t device = 0, threads = 0, memcheck = 0;
-  if (!read(argv[2], device) || !read(argv[3], arguments.memory_bytes) || !read(argv[4], threads) ||
-      !read(argv[5], memcheck) || !read(argv[6], arguments.instruction_limit) ||
-      !read(argv[7], arguments.request_bytes) || !read(argv[8], arguments.reply_bytes)) {
+  arguments.emulator = argv[4];
+  std::uint64_t device = 0;
+  if (!read(argv[2], device) || !read(argv[3], arguments.memory_bytes) ||
+      !read(argv[5], arguments.request_bytes) || !read(argv[6], arguments.reply_bytes)) {
     return std::nullopt;
   }
   arguments.device = static_cast<DeviceChoice>(device);
-  arguments.emulator_threads = static_cast<unsigned>(threads);
-  arguments.memcheck = memcheck != 0;
   return arguments;
 }
 

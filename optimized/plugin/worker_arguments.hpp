@@ -13,9 +13,7 @@ struct WorkerArguments {
   std::string plugin;
   DeviceChoice device = DeviceChoice::automatic;
   std::uint64_t memory_bytes = 0;
-  unsigned emulator_threads = 1;
-  bool memcheck = true;
-  std::uint64_t instruction_limit = 0;  // warp instructions per launch on the emulator
+  std::string emulator;  // its options, as print(DeviceOptions) writes them
   std::uint64_t request_bytes = 0, reply_bytes = 0;
 };
 

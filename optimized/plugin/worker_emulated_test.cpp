@@ -62,7 +62,7 @@ void expect_value_of_the_key(const Reply& reply, const Problem& p, const Values&
 
 TEST(WorkerEmulated, OwnKernelsSayWhereTheyRun) {
   const Subject subject = open_plugin(kernels());
-  EXPECT_EQ(subject.description.numerics, "emulated: nominal");
+  EXPECT_EQ(subject.description.numerics, "emulated: sm_80");
   EXPECT_TRUE(subject.prefill && subject.decode && subject.append && subject.projection);
 }
 

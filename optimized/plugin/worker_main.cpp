@@ -107,9 +107,7 @@ class Worker {
       if (linkage.cudart_major != 0) {
         runtime_.emplace(CudaRuntime::Choice{.device = arguments.device,
                                              .major = linkage.cudart_major,
-                                             .threads = arguments.emulator_threads,
-                                             .memcheck = arguments.memcheck,
-                                             .instruction_limit = arguments.instruction_limit});
+                                             .emulator = arguments.emulator});
       }
       if (runtime_ && runtime_->emulated()) demand_emulable(linkage, arguments.plugin);
       // A driver takes memory of its own before the plugin asks for any.

@@ -150,13 +150,13 @@ void WorkerProcess::start(const WorkerOptions& options) {
   const Inherited inherited{lifted(sockets[1]), lifted(pipes[1])};
   const int request = fcntl(request_.descriptor(), F_DUPFD_CLOEXEC, kLeastDescriptor);
   const int reply = fcntl(reply_.descriptor(), F_DUPFD_CLOEXEC, kLeastDescriptor);
+  emulator::DeviceOptions emulator = options.emulator;
+  emulator.instruction_limit = instruction_limit(options.case_seconds);
   const std::vector<std::string> words =
       print(WorkerArguments{.plugin = std::filesystem::absolute(options.plugin).string(),
                             .device = options.device,
                             .memory_bytes = options.memory_bytes,
-                            .emulator_threads = options.emulator_threads,
-                            .memcheck = options.memcheck,
-                            .instruction_limit = instruction_limit(options.case_seconds),
+                            .emulator = print(emulator),
                             .request_bytes = request_.size(),
                             .reply_bytes = reply_.size()});
   const int error = spawn(program, words, inherited, request, reply, id_);

@@ -54,6 +54,11 @@ void build_block(Block& block, LaunchState& launch) {
     w.parameter_bytes = launch.program->parameter_bytes;
     w.intervals = block.intervals.data();
     w.block = &block;
+    w.watch = u8((launch.options.checks.initcheck ? kWatchInit : 0) |
+                 (launch.options.checks.racecheck ? kWatchRace : 0) |
+                 (launch.options.counters ? kWatchCount : 0));
+    w.numerics = &launch.options.numerics;
+    w.counts = nullptr;
     w.grid = launch.grid;
     w.block_extent = launch.extent;
     w.block_index = block.index;

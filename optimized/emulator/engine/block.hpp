@@ -3,10 +3,12 @@
 #pragma once
 #include <atomic>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "optimized/emulator/device.hpp"
@@ -25,7 +27,7 @@ struct LaunchState {
   u64 shared_bytes = 0, dynamic_shared_bytes = 0;
   u64 local_bytes = 0;  // per lane
   std::vector<u8> parameters;
-  bool memcheck = true;
+  DeviceOptions options;
   bool cooperative = false;
 
   // The first fault by block number: the same for every number of host threads.
@@ -33,6 +35,12 @@ struct LaunchState {
   u64 fault_block = ~u64{0};
   CheckerFinding fault;
   std::atomic<u64> fault_block_seen{~u64{0}};
+  // Findings that do not stop the launch: one per kind and operation, of the first block.
+  struct Noted {
+    u64 block;
+    CheckerFinding finding;
+  };
+  std::map<std::tuple<std::string, u32, u32>, Noted> noted;  // kind, code, instruction
 
   std::atomic<s64> instructions_left{0};
   bool limited = false;
@@ -78,6 +86,11 @@ Progress run_block(Block& block, s64 quantum, bool& polled);
 
 /// Records a fault at an operation of a warp and stops the block. Returns nullptr, for handlers.
 const Op* fault(Warp& warp, const Op& op, u32 lane, std::string_view kind, std::string_view what);
+
+/// Records a finding that does not stop the block; one per kind and operation is kept.
+void note(Warp& warp, const Op& op, u32 lane, std::string_view kind, std::string_view what);
+/// What was noted, by block and then by place in the program.
+std::vector<CheckerFinding> taken_findings(LaunchState& launch);
 
 /// "kernel k, block (0,0,0), thread (1,0,0), k.cu:12".
 std::string place_text(const Warp& warp, const Op& op, u32 lane);

@@ -127,7 +127,7 @@ Setup& setup() {
 void emulated(benchmark::State& state) {
   Setup& s = setup();
   Device& device = Device::instance();
-  device.configure({.threads = 1, .memcheck = state.range(0) != 0});
+  device.configure({.threads = 1, .checks = {state.range(0) != 0, false, false}});
   kernels::AttentionArguments a = s.arguments();
   unsigned row_tiles = kSequence / 32;  // 2 warps, 4 rows side by side, 4 rows per thread
   void* arguments[] = {&a, &row_tiles};

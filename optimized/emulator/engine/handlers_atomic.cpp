@@ -4,6 +4,7 @@
 #include "optimized/emulator/engine/select.hpp"
 #include "optimized/emulator/engine/semantics_half.hpp"
 #include "optimized/emulator/engine/semantics_integer.hpp"
+#include "optimized/emulator/engine/watch.hpp"
 
 namespace attest::emulator::baseline {
 namespace {
@@ -76,18 +77,15 @@ template <class T, Space kSpace, class A, auto F>
 const Op* atomic(const Op& op, Warp& w) {
   using Word = Unsigned<T>;
   Places p;
-  const Shape shape = place<kSpace, A>(op, w, sizeof(T), p);
-  if (shape == Shape::fault) return nullptr;
+  const Spread spread = place<kSpace, A>(op, w, sizeof(T), p);
+  if (spread == Spread::fault) return nullptr;
+  watch(op, w, Access::update, kSpace, p, spread, sizeof(T));
   if constexpr (kSpace != Space::shared) w.polled = 1;
   const u8* b = slot<T>(w, op.b);
   const u8* c = slot<T>(w, op.c == kNone ? op.b : op.c);
   for (u32 left = w.mask; left; left &= left - 1) {
     const u32 l = u32(__builtin_ctz(left));
-    u64 address = reinterpret_cast<u64>(p.first);
-    if (shape == Shape::scattered) address = p.at[l];
-    if (shape == Shape::offsets) address += p.offset[l];
-    if (shape == Shape::consecutive) address += l * sizeof(T);
-    Word* memory = reinterpret_cast<Word*>(address);
+    Word* memory = reinterpret_cast<Word*>(address_of(p, spread, sizeof(T), l));
     Word old = __atomic_load_n(memory, __ATOMIC_RELAXED);
     Word fresh;
     do {

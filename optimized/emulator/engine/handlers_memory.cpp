@@ -1,6 +1,7 @@
 // ld and st of every element width, space and vector length.
 #include "optimized/emulator/engine/places.hpp"
 #include "optimized/emulator/engine/select.hpp"
+#include "optimized/emulator/engine/watch.hpp"
 
 #ifdef __AVX512F__
 #include <immintrin.h>
@@ -28,25 +29,11 @@ ATTEST_INLINE void splat(u8* d, E value, u32 mask) {
   }
 }
 
-/// The host address of a lane's place.
-ATTEST_INLINE u64 address_of(const Places& p, Shape shape, u32 bytes, u32 l) {
-  switch (shape) {
-    case Shape::same:
-      return reinterpret_cast<u64>(p.first);
-    case Shape::consecutive:
-      return reinterpret_cast<u64>(p.first) + l * bytes;
-    case Shape::offsets:
-      return reinterpret_cast<u64>(p.first) + p.offset[l];
-    default:
-      return p.at[l];
-  }
-}
-
 template <class E>
-ATTEST_INLINE void gather(u8* d, const Places& p, Shape shape, u64 further, u32 bytes, u32 mask) {
+ATTEST_INLINE void gather(u8* d, const Places& p, Spread spread, u64 further, u32 bytes, u32 mask) {
 #ifdef __AVX512F__
   if constexpr (sizeof(E) == 4) {
-    if (shape == Shape::offsets) {
+    if (spread == Spread::offsets) {
       for (unsigned i = 0; i < 2; ++i) {
         __m512i* to = reinterpret_cast<__m512i*>(d) + i;
         const __m512i at = _mm512_load_si512(p.offset + 16 * i);
@@ -56,7 +43,7 @@ ATTEST_INLINE void gather(u8* d, const Places& p, Shape shape, u64 further, u32 
       }
       return;
     }
-    if (shape == Shape::scattered) {
+    if (spread == Spread::scattered) {
       for (unsigned i = 0; i < 4; ++i) {
         __m256i* to = reinterpret_cast<__m256i*>(d) + i;
         const __m512i at = _mm512_load_si512(p.at + 8 * i);
@@ -70,11 +57,11 @@ ATTEST_INLINE void gather(u8* d, const Places& p, Shape shape, u64 further, u32 
 #endif
   if (mask == kAllLanes) {
     for (u32 l = 0; l < kLanes; ++l)
-      write<E>(d, l, fetch<E>(address_of(p, shape, bytes, l) + further));
+      write<E>(d, l, fetch<E>(address_of(p, spread, bytes, l) + further));
   } else {
     for (u32 left = mask; left; left &= left - 1) {
       const u32 l = u32(__builtin_ctz(left));
-      write<E>(d, l, fetch<E>(address_of(p, shape, bytes, l) + further));
+      write<E>(d, l, fetch<E>(address_of(p, spread, bytes, l) + further));
     }
   }
 }
@@ -92,16 +79,16 @@ ATTEST_INLINE void transpose(__m128i (&r)[4]) {
 }
 
 /// All lanes load four words to the slots `to`.
-ATTEST_INLINE void load_quads(u8* const (&to)[4], const Places& p, Shape shape) {
+ATTEST_INLINE void load_quads(u8* const (&to)[4], const Places& p, Spread spread) {
 #ifdef __AVX512F__
   for (u32 half = 0; half < 2; ++half) {
     __m512i r[4];
     for (u32 j = 0; j < 4; ++j) {  // 128-bit part k of r[j] is lane j + 4k
       const u32 l = 16 * half + j;
-      __m512i v = _mm512_castsi128_si512(row(address_of(p, shape, 16, l)));
-      v = _mm512_inserti32x4(v, row(address_of(p, shape, 16, l + 4)), 1);
-      v = _mm512_inserti32x4(v, row(address_of(p, shape, 16, l + 8)), 2);
-      r[j] = _mm512_inserti32x4(v, row(address_of(p, shape, 16, l + 12)), 3);
+      __m512i v = _mm512_castsi128_si512(row(address_of(p, spread, 16, l)));
+      v = _mm512_inserti32x4(v, row(address_of(p, spread, 16, l + 4)), 1);
+      v = _mm512_inserti32x4(v, row(address_of(p, spread, 16, l + 8)), 2);
+      r[j] = _mm512_inserti32x4(v, row(address_of(p, spread, 16, l + 12)), 3);
     }
     const __m512i a = _mm512_unpacklo_epi32(r[0], r[1]), b = _mm512_unpackhi_epi32(r[0], r[1]);
     const __m512i c = _mm512_unpacklo_epi32(r[2], r[3]), d = _mm512_unpackhi_epi32(r[2], r[3]);
@@ -113,7 +100,7 @@ ATTEST_INLINE void load_quads(u8* const (&to)[4], const Places& p, Shape shape) 
 #else
   for (u32 l = 0; l < kLanes; l += 4) {
     __m128i r[4];
-    for (u32 j = 0; j < 4; ++j) r[j] = row(address_of(p, shape, 16, l + j));
+    for (u32 j = 0; j < 4; ++j) r[j] = row(address_of(p, spread, 16, l + j));
     transpose(r);
     for (u32 j = 0; j < 4; ++j) _mm_store_si128(reinterpret_cast<__m128i*>(to[j] + 4 * l), r[j]);
   }
@@ -121,14 +108,14 @@ ATTEST_INLINE void load_quads(u8* const (&to)[4], const Places& p, Shape shape) 
 }
 
 /// All lanes store four words, lane after lane.
-ATTEST_INLINE void store_quads(const u8* const (&from)[4], const Places& p, Shape shape) {
+ATTEST_INLINE void store_quads(const u8* const (&from)[4], const Places& p, Spread spread) {
   for (u32 l = 0; l < kLanes; l += 4) {
     __m128i r[4];
     for (u32 j = 0; j < 4; ++j)
       r[j] = _mm_load_si128(reinterpret_cast<const __m128i*>(from[j] + 4 * l));
     transpose(r);
     for (u32 j = 0; j < 4; ++j)
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(address_of(p, shape, 16, l + j)), r[j]);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(address_of(p, spread, 16, l + j)), r[j]);
   }
 }
 
@@ -137,22 +124,22 @@ ATTEST_INLINE u32 part(const Op& op, u32 i) {
   return op.count == 1 ? op.d : op.list[i];
 }
 
-/// The shape is known at each call, so that the lane loops do not ask for it.
+/// The spread is known at each call, so that the lane loops do not ask for it.
 template <class E>
-ATTEST_INLINE void load_shaped(const Op& op, Warp& w, const Places& p, Shape shape, u32 count,
+ATTEST_INLINE void load_spread(const Op& op, Warp& w, const Places& p, Spread spread, u32 count,
                                u32 bytes) {
   if constexpr (sizeof(E) == 4) {
     if (count == 4 && w.mask == kAllLanes) {
       u8* to[4];
       for (u32 i = 0; i < 4; ++i) to[i] = op.list[i] == kNone ? w.scratch : slot<E>(w, op.list[i]);
-      load_quads(to, p, shape);
+      load_quads(to, p, spread);
       return;
     }
   }
   // A destination may be the address register: places are already resolved, so that is safe.
   for (u32 i = 0; i < count; ++i) {
     if (part(op, i) != kNone)
-      gather<E>(slot<E>(w, part(op, i)), p, shape, i * sizeof(E), bytes, w.mask);
+      gather<E>(slot<E>(w, part(op, i)), p, spread, i * sizeof(E), bytes, w.mask);
   }
 }
 
@@ -160,31 +147,32 @@ template <class E, Space kSpace, class A>
 const Op* load(const Op& op, Warp& w) {
   Places p;
   const u32 count = op.count, bytes = u32(sizeof(E)) * count;
-  const Shape shape = place<kSpace, A>(op, w, bytes, p);
+  const Spread spread = place<kSpace, A>(op, w, bytes, p);
   if (op.flags & kPolls) w.polled = 1;
-  switch (shape) {
-    case Shape::fault:
+  if (spread != Spread::fault) watch(op, w, Access::read, kSpace, p, spread, bytes);
+  switch (spread) {
+    case Spread::fault:
       return nullptr;
-    case Shape::same:
+    case Spread::same:
       for (u32 i = 0; i < count; ++i) {
         if (part(op, i) == kNone) continue;
         splat<E>(slot<E>(w, part(op, i)), fetch<E>(reinterpret_cast<u64>(p.first) + i * sizeof(E)),
                  w.mask);
       }
       break;
-    case Shape::consecutive:
+    case Spread::consecutive:
       if (count == 1 && op.d != kNone) {
         u8* d = slot<E>(w, op.d);
         ATTEST_LANES write<E>(d, l, reinterpret_cast<const E*>(p.first)[l]);
       } else {
-        load_shaped<E>(op, w, p, Shape::consecutive, count, bytes);
+        load_spread<E>(op, w, p, Spread::consecutive, count, bytes);
       }
       break;
-    case Shape::scattered:
-      load_shaped<E>(op, w, p, Shape::scattered, count, bytes);
+    case Spread::scattered:
+      load_spread<E>(op, w, p, Spread::scattered, count, bytes);
       break;
-    case Shape::offsets:
-      load_shaped<E>(op, w, p, Shape::offsets, count, bytes);
+    case Spread::offsets:
+      load_spread<E>(op, w, p, Spread::offsets, count, bytes);
       break;
   }
   return &op + 1;
@@ -197,13 +185,13 @@ ATTEST_INLINE void put(u64 address, E value) {
 
 /// Lanes store in order: where places coincide the last one stays.
 template <class E>
-ATTEST_INLINE void store_shaped(const Op& op, Warp& w, const Places& p, Shape shape, u32 count,
+ATTEST_INLINE void store_spread(const Op& op, Warp& w, const Places& p, Spread spread, u32 count,
                                 u32 bytes) {
   if constexpr (sizeof(E) == 4) {
     if (count == 4 && w.mask == kAllLanes) {
       const u8* from[4];
       for (u32 i = 0; i < 4; ++i) from[i] = slot<E>(w, op.list[i]);
-      store_quads(from, p, shape);
+      store_quads(from, p, spread);
       return;
     }
   }
@@ -212,11 +200,11 @@ ATTEST_INLINE void store_shaped(const Op& op, Warp& w, const Places& p, Shape sh
     const u64 further = i * sizeof(E);
     if (w.mask == kAllLanes) {
       for (u32 l = 0; l < kLanes; ++l)
-        put<E>(address_of(p, shape, bytes, l) + further, read<E>(value, l));
+        put<E>(address_of(p, spread, bytes, l) + further, read<E>(value, l));
     } else {
       for (u32 left = w.mask; left; left &= left - 1) {
         const u32 l = u32(__builtin_ctz(left));
-        put<E>(address_of(p, shape, bytes, l) + further, read<E>(value, l));
+        put<E>(address_of(p, spread, bytes, l) + further, read<E>(value, l));
       }
     }
   }
@@ -226,30 +214,31 @@ template <class E, Space kSpace, class A>
 const Op* store(const Op& op, Warp& w) {
   Places p;
   const u32 count = op.count, bytes = u32(sizeof(E)) * count;
-  const Shape shape = place<kSpace, A>(op, w, bytes, p);
-  switch (shape) {
-    case Shape::fault:
+  const Spread spread = place<kSpace, A>(op, w, bytes, p);
+  if (spread != Spread::fault) watch(op, w, Access::write, kSpace, p, spread, bytes);
+  switch (spread) {
+    case Spread::fault:
       return nullptr;
-    case Shape::same:
+    case Spread::same:
       for (u32 i = 0; i < count; ++i) {
         put<E>(reinterpret_cast<u64>(p.first) + i * sizeof(E),
                read<E>(slot<E>(w, part(op, i)), kLanes - 1));
       }
       break;
-    case Shape::consecutive:
+    case Spread::consecutive:
       if (count == 1) {
         const u8* value = slot<E>(w, op.d);
         E* to = reinterpret_cast<E*>(p.first);
         ATTEST_LANES to[l] = read<E>(value, l);
       } else {
-        store_shaped<E>(op, w, p, Shape::consecutive, count, bytes);
+        store_spread<E>(op, w, p, Spread::consecutive, count, bytes);
       }
       break;
-    case Shape::scattered:
-      store_shaped<E>(op, w, p, Shape::scattered, count, bytes);
+    case Spread::scattered:
+      store_spread<E>(op, w, p, Spread::scattered, count, bytes);
       break;
-    case Shape::offsets:
-      store_shaped<E>(op, w, p, Shape::offsets, count, bytes);
+    case Spread::offsets:
+      store_spread<E>(op, w, p, Spread::offsets, count, bytes);
       break;
   }
   return &op + 1;

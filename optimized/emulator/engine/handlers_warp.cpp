@@ -333,7 +333,28 @@ Handler select_shfl(const Spelling& s) {
   return s.has(M::idx) ? shuffle<Shuffle::idx> : nullptr;
 }
 
+namespace {
+
+/// Counts every instruction: executions and lanes. Operations that are no instruction of their own
+/// take themselves out again (uncounted).
+const Op* run_counting(Warp& w, const Op* op, s64& budget) {
+  s64 left = budget;
+  while (left > 0) {
+    --left;
+    InstructionCount& count = w.counts[op->origin];
+    ++count.executions;
+    count.lanes += u32(__builtin_popcount(w.active));
+    op = op->run(*op, w);
+    if (op == nullptr) break;
+  }
+  budget = left;
+  return op;
+}
+
+}  // namespace
+
 const Op* run(Warp& w, const Op* op, s64& budget) {
+  if (w.counts != nullptr) return run_counting(w, op, budget);
   s64 left = budget;
   while (left > 0) {
     --left;

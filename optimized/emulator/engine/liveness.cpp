@@ -85,7 +85,7 @@ std::vector<Block> blocks_of(const ptx::Function& function) {
 }
 
 /// Fills in and out of each block by iterating to the fixed point, last block first.
-void solve(const ptx::Function& function, const std::vector<Access>& accesses,
+void solve(const ptx::Function& function, const std::vector<RegisterUse>& accesses,
            std::vector<Block>& blocks) {
   const std::size_t words = (function.registers.size() + 63) / 64;
   for (Block& b : blocks) {
@@ -122,7 +122,7 @@ struct Range {
 };
 
 std::vector<Range> ranges_of(const ptx::Function& function) {
-  std::vector<Access> accesses;
+  std::vector<RegisterUse> accesses;
   accesses.reserve(function.body.size());
   for (const ptx::Instruction& i : function.body) accesses.push_back(access_of(i));
   std::vector<Block> blocks = blocks_of(function);
@@ -159,8 +159,8 @@ SlotClass slot_class(ptx::Type type) {
   return ptx::size_of(type) == 8 ? SlotClass::wide : SlotClass::narrow;
 }
 
-Access access_of(const ptx::Instruction& instruction) {
-  Access access;
+RegisterUse access_of(const ptx::Instruction& instruction) {
+  RegisterUse access;
   const bool none = writes_nothing(instruction.opcode) && !is_reducing_barrier(instruction);
   const bool call = instruction.opcode == "call";
   bool first = true;

@@ -17,10 +17,10 @@ struct SlotAssignment {
 };
 
 /// Operand positions that an instruction writes; all other registers it mentions are read.
-struct Access {
+struct RegisterUse {
   std::vector<ptx::Register> reads, writes;
 };
-Access access_of(const ptx::Instruction& instruction);
+RegisterUse access_of(const ptx::Instruction& instruction);
 
 SlotAssignment assign_slots(const ptx::Function& function);
 

@@ -20,6 +20,7 @@ inline constexpr unsigned kLanes = 32;
 inline constexpr u32 kAllLanes = 0xffffffffu;
 inline constexpr u32 kNone = ~0u;
 
+struct NumericModel;
 struct Op;
 struct Warp;
 struct Block;
@@ -77,6 +78,24 @@ struct Frame {
 
 enum class Wait : u8 { none, lanes, warp_barrier, block_barrier };
 
+/// What one instruction did in a launch; kept only when counters are on.
+struct InstructionCount {
+  u64 executions = 0;    // by warps
+  u64 lanes = 0;         // by threads
+  u64 bytes = 0;         // to or from memory, over threads
+  u64 transactions = 0;  // global: 32-byte sectors; shared: passes over the 32 banks
+  u64 least = 0;         // transactions had its addresses been ideal
+};
+
+/// What looks at every access to memory (watch.hpp). Which of them are on is one word per warp, so
+/// that an access without any costs one test.
+enum WatchFlag : u8 {
+  kWatchInit = 1,
+  kWatchRace = 2,
+  kWatchCount = 4,
+  kWatchPending = 8,  // set while the block has asynchronous copies under way
+};
+
 /// Lanes that stand at the same place. `wait` says why they cannot run.
 struct Fragment {
   const Op* pc;
@@ -116,14 +135,17 @@ struct alignas(64) Warp {
   u32 other_count;
   u64 uncounted;
   u64 clock;
+  u8 watch;    // WatchFlag
   u8 polled;   // touched memory that other blocks may change, since last asked
   u8 rotated;  // the current fragment is not the one of lowest pc
   Fragment others[kLanes];
   alignas(64) u8 scratch[kLanes * 8];
   alignas(64) u32 thread[3][kLanes];  // %tid
-  const u32* grid;                    // nctaid[3]
-  const u32* block_extent;            // ntid[3]
-  const u32* block_index;             // ctaid[3]
+  const NumericModel* numerics;
+  InstructionCount* counts;  // of the current frame's code by Op::origin, or nullptr
+  const u32* grid;           // nctaid[3]
+  const u32* block_extent;   // ntid[3]
+  const u32* block_index;    // ctaid[3]
 };
 
 // Address windows of the spaces that are no host memory. Bits 56..63 are never set in a host
@@ -135,6 +157,22 @@ inline constexpr u64 kCodeWindow = 0x0400'0000'0000'0000;
 inline constexpr u64 kWindowBytes = u64{1} << 32;
 
 enum class Space : u8 { generic, global, shared, local, param, constant };
+
+/// Where the lanes of one access point. same, consecutive: `first` is lane 0's place and the others
+/// have the same or follow it. scattered: `at` has every lane's. offsets: lane l's place is
+/// first + offset[l].
+enum class Spread : u8 { same, consecutive, scattered, offsets, fault };
+
+struct Places {
+  u8* first = nullptr;
+  union {
+    alignas(64) u64 at[kLanes];
+    alignas(64) u32 offset[kLanes];
+  };
+  Places() {}
+};
+
+enum class Access : u8 { read, write, update };
 
 // --- what the handlers ask of the code that is compiled once (warp.cpp, memcheck.cpp, ...) ---
 /// The current fragment wants to go on at `pc`; fragments with precedence go first, equals merge.

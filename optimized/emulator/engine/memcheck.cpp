@@ -108,7 +108,7 @@ bool find_places(const Op& op, Warp& w, u64* at, u32 bytes, Space space) {
       fault_global(op, w, lane, address, bytes);
       return false;
     }
-    if (!launch.memcheck && address >= kNullBytes && address < kHostBytes) {
+    if (!launch.options.checks.memcheck && address >= kNullBytes && address < kHostBytes) {
       near = {kNullBytes, kHostBytes};
       continue;
     }

@@ -149,8 +149,7 @@ TEST_F(Faults, LaneMissingFromItsMask) {
 }
 TEST_F(Faults, EndlessLoopMeetsTheLimit) {
   for (unsigned threads : {1u, 2u}) {
-    Device::instance().configure(
-        {.threads = threads, .memcheck = true, .instruction_limit = 100000});
+    Device::instance().configure({.threads = threads, .instruction_limit = 100000});
     Buffer<int> flag(1);
     const auto before = Device::instance().counts().warp_instructions;
     expect("limit", {"limit of instructions"}, "loops", {{2}, {32}}, flag.data());
@@ -174,7 +173,7 @@ TEST_F(Faults, TheFirstBlockIsReportedWhateverTheThreads) {
   }
 }
 TEST_F(Faults, WithoutMemcheckOnlyNullIsCaught) {
-  Device::instance().configure({.threads = 1, .memcheck = false});
+  Device::instance().configure({.threads = 1, .checks = {false, false, false}});
   Buffer<float> a(1024), out(32);
   EXPECT_EQ(program.trouble("reads_past_end", {{1}, {32}}, a.data(), out.data(), 1018),
             "");  // stays in the red zone

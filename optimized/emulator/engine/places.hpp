@@ -11,22 +11,9 @@
 
 namespace attest::emulator::ATTEST_ISA {
 
-/// same, consecutive: `first` is lane 0's place. scattered: `at` has every lane's. offsets: lane
-/// l's place is first + offset[l].
-enum class Shape : u8 { same, consecutive, scattered, offsets, fault };
-
-struct Places {
-  u8* first = nullptr;
-  union {
-    alignas(64) u64 at[kLanes];
-    alignas(64) u32 offset[kLanes];
-  };
-  Places() {}
-};
-
 /// same: every lane has the address of lane 0. consecutive: lane l is l * bytes further.
 template <class A>
-ATTEST_INLINE Shape shape_of(const A* a, u32 bytes) {
+ATTEST_INLINE Spread spread_of(const A* a, u32 bytes) {
 #ifdef __AVX512F__
   if constexpr (sizeof(A) == 4) {
     const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -34,12 +21,12 @@ ATTEST_INLINE Shape shape_of(const A* a, u32 bytes) {
     const __m512i low = _mm512_sub_epi32(_mm512_loadu_si512(a), first);
     const __m512i high = _mm512_sub_epi32(_mm512_loadu_si512(a + 16), first);
     if ((_mm512_test_epi32_mask(low, low) | _mm512_test_epi32_mask(high, high)) == 0)
-      return Shape::same;
+      return Spread::same;
     const __m512i wanted = _mm512_mullo_epi32(lanes, step);
     const __m512i further = _mm512_add_epi32(wanted, _mm512_slli_epi32(step, 4));
     const bool gaps =
         (_mm512_cmpneq_epi32_mask(low, wanted) | _mm512_cmpneq_epi32_mask(high, further)) != 0;
-    return gaps ? Shape::scattered : Shape::consecutive;
+    return gaps ? Spread::scattered : Spread::consecutive;
   }
 #endif
   A differs = 0, gaps = 0;
@@ -49,7 +36,7 @@ ATTEST_INLINE Shape shape_of(const A* a, u32 bytes) {
     differs |= distance;
     gaps |= distance ^ A(l * bytes);
   }
-  return differs == 0 ? Shape::same : gaps == 0 ? Shape::consecutive : Shape::scattered;
+  return differs == 0 ? Spread::same : gaps == 0 ? Spread::consecutive : Spread::scattered;
 }
 
 /// All ones where the lane executes.
@@ -60,19 +47,19 @@ ATTEST_INLINE A lane_on(u32 mask, unsigned l) {
 
 /// Global and generic addresses: against the allocation this operation touched last.
 template <class A>
-ATTEST_INLINE Shape place_global(const Op& op, Warp& w, u32 bytes, Space space, Places& p) {
+ATTEST_INLINE Spread place_global(const Op& op, Warp& w, u32 bytes, Space space, Places& p) {
   const A* a = reinterpret_cast<const A*>(slot<A>(w, op.a));
   const Interval near = w.intervals[op.cache];
   const u64 offset = u64(op.immediate);
   const u64 low = near.low, count = near.count;
   if (w.mask == kAllLanes) {
-    const Shape shape = shape_of<A>(a, bytes);
-    if (shape != Shape::scattered) {
+    const Spread spread = spread_of<A>(a, bytes);
+    if (spread != Spread::scattered) {
       const u64 first = a[0] + offset;
-      const u64 span = shape == Shape::same ? 0 : u64(kLanes - 1) * bytes;
+      const u64 span = spread == Spread::same ? 0 : u64(kLanes - 1) * bytes;
       if (first - low < count && first - low + span < count && (first & (bytes - 1)) == 0) {
         p.first = reinterpret_cast<u8*>(first);
-        return shape;
+        return spread;
       }
     }
   }
@@ -85,24 +72,24 @@ ATTEST_INLINE Shape place_global(const Op& op, Warp& w, u32 bytes, Space space, 
     outside |= (address - low < count ? 0 : ~u64{0}) & on;
     misaligned |= address & on;
   }
-  if (outside == 0 && (misaligned & (bytes - 1)) == 0) return Shape::scattered;
-  return find_places(op, w, p.at, bytes, space) ? Shape::scattered : Shape::fault;
+  if (outside == 0 && (misaligned & (bytes - 1)) == 0) return Spread::scattered;
+  return find_places(op, w, p.at, bytes, space) ? Spread::scattered : Spread::fault;
 }
 
 /// Shared offsets: against the shared memory of this launch.
 template <class A>
-ATTEST_INLINE Shape place_shared(const Op& op, Warp& w, u32 bytes, Places& p) {
+ATTEST_INLINE Spread place_shared(const Op& op, Warp& w, u32 bytes, Places& p) {
   const A* a = reinterpret_cast<const A*>(slot<A>(w, op.a));
   const A offset = A(op.immediate);
   const u64 count = w.shared_bytes >= bytes ? w.shared_bytes - bytes + 1 : 0;
   if (w.mask == kAllLanes) {
-    const Shape shape = shape_of<A>(a, bytes);
-    if (shape != Shape::scattered) {
+    const Spread spread = spread_of<A>(a, bytes);
+    if (spread != Spread::scattered) {
       const u64 first = A(a[0] + offset);
-      const u64 span = shape == Shape::same ? 0 : u64(kLanes - 1) * bytes;
+      const u64 span = spread == Spread::same ? 0 : u64(kLanes - 1) * bytes;
       if (first < count && first + span < count && (first & (bytes - 1)) == 0) {
         p.first = w.shared + first;
-        return shape;
+        return spread;
       }
     }
   }
@@ -117,7 +104,7 @@ ATTEST_INLINE Shape place_shared(const Op& op, Warp& w, u32 bytes, Places& p) {
     together |= place & on;
   }
   p.first = w.shared;
-  if (outside == 0 && (together & (bytes - 1)) == 0) return Shape::offsets;
+  if (outside == 0 && (together & (bytes - 1)) == 0) return Spread::offsets;
   for (u32 left = mask; left; left &= left - 1) {
     const u32 l = u32(__builtin_ctz(left));
     const u64 place = A(a[l] + offset);
@@ -126,34 +113,34 @@ ATTEST_INLINE Shape place_shared(const Op& op, Warp& w, u32 bytes, Places& p) {
       break;
     }
   }
-  return Shape::fault;
+  return Spread::fault;
 }
 
 /// Local offsets: each lane has a stretch of its own.
 template <class A>
-ATTEST_INLINE Shape place_local(const Op& op, Warp& w, u32 bytes, Places& p) {
+ATTEST_INLINE Spread place_local(const Op& op, Warp& w, u32 bytes, Places& p) {
   const A* a = reinterpret_cast<const A*>(slot<A>(w, op.a));
   for (u32 left = w.mask; left; left &= left - 1) {
     const u32 l = u32(__builtin_ctz(left));
     const u64 place = A(a[l] + A(op.immediate));
     if (place > w.local_stride || w.local_stride - place < bytes || (place & (bytes - 1))) {
       fault_place(op, w, l, place, bytes, Space::local);
-      return Shape::fault;
+      return Spread::fault;
     }
     p.at[l] = reinterpret_cast<u64>(w.local) + l * w.local_stride + place;
   }
-  return Shape::scattered;
+  return Spread::scattered;
 }
 
 /// Kernel parameters: offsets into the launch's parameter block, or addresses in its window.
 template <class A>
-ATTEST_INLINE Shape place_param(const Op& op, Warp& w, u32 bytes, Places& p) {
+ATTEST_INLINE Spread place_param(const Op& op, Warp& w, u32 bytes, Places& p) {
   const A* a = reinterpret_cast<const A*>(slot<A>(w, op.a));
   if (op.a & 1) {  // a name: the decoder has made it a constant
     const u64 place = u64(a[0]) + u64(op.immediate);
     if (place + bytes <= w.parameter_bytes && (place & (bytes - 1)) == 0) {
       p.first = const_cast<u8*>(w.parameters) + place;
-      return Shape::same;
+      return Spread::same;
     }
   }
   for (u32 left = w.mask; left; left &= left - 1) {
@@ -162,15 +149,15 @@ ATTEST_INLINE Shape place_param(const Op& op, Warp& w, u32 bytes, Places& p) {
     if (sizeof(A) == 8 && place >= kParamWindow) place -= kParamWindow;
     if (place > w.parameter_bytes || w.parameter_bytes - place < bytes || (place & (bytes - 1))) {
       fault_place(op, w, l, place, bytes, Space::param);
-      return Shape::fault;
+      return Spread::fault;
     }
     p.at[l] = reinterpret_cast<u64>(w.parameters) + place;
   }
-  return Shape::scattered;
+  return Spread::scattered;
 }
 
 template <Space kSpace, class A>
-ATTEST_INLINE Shape place(const Op& op, Warp& w, u32 bytes, Places& p) {
+ATTEST_INLINE Spread place(const Op& op, Warp& w, u32 bytes, Places& p) {
   if constexpr (kSpace == Space::shared)
     return place_shared<A>(op, w, bytes, p);
   else if constexpr (kSpace == Space::local)

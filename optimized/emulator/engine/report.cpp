@@ -2,6 +2,7 @@
 #include <cxxabi.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "optimized/emulator/engine/block.hpp"
@@ -57,6 +58,27 @@ std::string place_text(const Warp& w, const Op& op, u32 lane) {
                   line_text(*program.module, instruction), written(instruction));
   if (&code != program.entry) text += " in " + readable(code.function->name);
   return text;
+}
+
+void note(Warp& w, const Op& op, u32 lane, std::string_view kind, std::string_view what) {
+  LaunchState& launch = *w.block->launch;
+  const std::tuple key{std::string(kind), code_of(w, op).index, op.origin};
+  const std::scoped_lock lock(launch.mutex);
+  const auto known = launch.noted.find(key);
+  if (known != launch.noted.end() && known->second.block <= w.block->number) return;
+  CheckerFinding finding{std::string(kind), place_text(w, op, lane) + ": " + std::string(what)};
+  launch.noted.insert_or_assign(key, LaunchState::Noted{w.block->number, std::move(finding)});
+}
+
+std::vector<CheckerFinding> taken_findings(LaunchState& launch) {
+  std::vector<LaunchState::Noted> noted;
+  for (auto& [key, one] : launch.noted) noted.push_back(std::move(one));
+  std::stable_sort(noted.begin(), noted.end(),
+                   [](const auto& a, const auto& b) { return a.block < b.block; });
+  std::vector<CheckerFinding> findings;
+  for (LaunchState::Noted& one : noted) findings.push_back(std::move(one.finding));
+  launch.noted.clear();
+  return findings;
 }
 
 const Op* fault(Warp& w, const Op& op, u32 lane, std::string_view kind, std::string_view what) {

@@ -7,9 +7,9 @@
 extern "C" {
 #endif
 
-/* threads: host threads over which blocks are spread. memcheck: 0 or 1.
- * instruction_limit: warp instructions per launch, 0 for none. */
-void attest_emulator_configure(uint32_t threads, uint32_t memcheck, uint64_t instruction_limit);
+/* A line as optimized/emulator/options.hpp prints it. Returns NULL, or what is wrong with it (valid
+ * until the next call). */
+const char* attest_emulator_configure(const char* options);
 
 /* Kernels may touch only [begin, begin + bytes) of the allocation that contains it.
  * Returns 0, or 1 when that range is not inside one live allocation. */

@@ -40,7 +40,7 @@ TEST(Cudart12, AnswersOldNames) {
 }
 
 TEST(Cudart12, ServesTheWorker) {
-  attest_emulator_configure(1, 1, 1000);
+  ASSERT_EQ(attest_emulator_configure("limit=1000"), nullptr);
   EXPECT_EQ(attest_emulator_load_error(), nullptr);
   EXPECT_EQ(attest_emulator_finding_count(), 0U);
   EXPECT_STREQ(attest_emulator_finding_kind(7), "");

@@ -9,13 +9,15 @@ using attest::emulator::runtime::Runtime;
 
 extern "C" {
 
-void attest_emulator_configure(uint32_t threads, uint32_t memcheck, uint64_t instruction_limit) {
+const char* attest_emulator_configure(const char* options) {
+  static std::string problem;
   Runtime& runtime = Runtime::instance();
   const std::lock_guard lock(runtime.mutex);
   runtime.supervised = true;
-  Device::instance().configure({.threads = threads == 0 ? 1 : threads,
-                                .memcheck = memcheck != 0,
-                                .instruction_limit = instruction_limit});
+  const auto parsed = attest::emulator::parse_options(options, problem);
+  if (!parsed) return problem.c_str();
+  Device::instance().configure(*parsed);
+  return nullptr;
 }
 
 int32_t attest_emulator_restrict(void* begin, uint64_t bytes) {

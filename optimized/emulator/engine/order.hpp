@@ -1,0 +1,24 @@
+// What happens before what: the knowledge each thread has of the accesses of others, and the events
+// by which it grows. The race checker asks it; barriers, fences, atomics and mbarriers tell it.
+// All functions return at once when races are not checked.
+#pragma once
+#include "optimized/emulator/engine/machine.hpp"
+
+namespace attest::emulator {
+
+/// The lanes come to barrier `number` of their block and give it what they know.
+void order_arrive(Warp& warp, u32 lanes, u32 number);
+/// The lanes leave barrier `number`, knowing what all who came knew.
+void order_leave(Warp& warp, u32 lanes, u32 number);
+/// The barrier is ready for its next use. After all leave calls.
+void order_barrier_done(Block& block, u32 number);
+/// bar.warp.sync: each of the lanes knows what all of them knew.
+void order_lanes(Warp& warp, u32 lanes);
+/// The lane gives what it knows to whoever acquires `place` (a host address) later.
+void order_release(Warp& warp, u32 lane, u64 place);
+/// The lane learns what was given to `place`.
+void order_acquire(Warp& warp, u32 lane, u64 place);
+/// membar, fence: strong accesses of the lanes before it acquire, strong ones after it release.
+void order_fence(Warp& warp, u32 lanes);
+
+}  // namespace attest::emulator
