@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* A line as optimized/emulator/options.hpp prints it. Returns NULL, or what is wrong with it (valid
+/* A line as print(DeviceOptions) makes it. Returns NULL, or what is wrong with it (valid
  * until the next call). */
 const char* attest_emulator_configure(const char* options);
 
