@@ -6,7 +6,13 @@
 
 namespace attest::emulator {
 
-/// The lanes come to barrier `number` of their block and give it what they know.
+/// How far a fence, a release or an acquire reaches: .cta, or .cluster and wider.
+enum class Reach : u8 { block, device };
+
+/// bar.sync of all threads of the block: everyone knows everything the block did.
+void order_block(Block& block);
+/// The lanes come to barrier `number`, which is for a part of the block, and give it what they
+/// know.
 void order_arrive(Warp& warp, u32 lanes, u32 number);
 /// The lanes leave barrier `number`, knowing what all who came knew.
 void order_leave(Warp& warp, u32 lanes, u32 number);
@@ -14,11 +20,12 @@ void order_leave(Warp& warp, u32 lanes, u32 number);
 void order_barrier_done(Block& block, u32 number);
 /// bar.warp.sync: each of the lanes knows what all of them knew.
 void order_lanes(Warp& warp, u32 lanes);
-/// The lane gives what it knows to whoever acquires `place` (a host address) later.
-void order_release(Warp& warp, u32 lane, u64 place);
-/// The lane learns what was given to `place`.
-void order_acquire(Warp& warp, u32 lane, u64 place);
-/// membar, fence: strong accesses of the lanes before it acquire, strong ones after it release.
-void order_fence(Warp& warp, u32 lanes);
+/// The lane gives what it knows to whoever acquires `place` (a host address) later, as a release
+/// does, or the arrival at an mbarrier.
+void order_release(Warp& warp, u32 lane, u64 place, Reach reach = Reach::block);
+/// The lane learns what was given to `place`, as an acquire does, or a successful mbarrier wait.
+void order_acquire(Warp& warp, u32 lane, u64 place, Reach reach = Reach::block);
+/// membar, fence: strong reads of the lanes before it acquire, strong writes after it release.
+void order_fence(Warp& warp, u32 lanes, Reach reach);
 
 }  // namespace attest::emulator
