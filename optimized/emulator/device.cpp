@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <new>
 
 #include "optimized/emulator/engine/block.hpp"
 #include "optimized/emulator/engine/isa.hpp"
@@ -20,6 +21,14 @@ constexpr u32 kThreadsMax = 1024, kBlockDepthMax = 64, kGridSideMax = 65535,
               kGridWidthMax = 0x7fffffff;
 // cudaLimitStackSize is 1 KiB by default and may be raised; calls get this much per thread.
 constexpr u64 kStackBytes = 16 * 1024;
+// Blocks that take turns when nobody says how many a GPU would hold: 108 multiprocessors (A100) of
+// at most 32.
+constexpr u64 kResidentMax = 108 * 32;
+// What cooperative groups find through %envreg1 and %envreg2 (driver_abi.h of CUDA 13): the size of
+// this record, and the barrier of the grid, which begins as 0.
+struct GridWorkspace {
+  u32 bytes = sizeof(GridWorkspace), barrier = 0;
+};
 
 }  // namespace
 
@@ -201,6 +210,7 @@ void fill_launch(LaunchState& l, const Program& program, const Device::Launch& l
   l.dynamic_shared_bytes = launch.dynamic_shared_bytes;
   l.shared_bytes = u64(program.static_shared_bytes) + launch.dynamic_shared_bytes;
   l.cooperative = launch.cooperative;
+  l.resident_max = launch.resident_blocks != 0 ? launch.resident_blocks : kResidentMax;
   l.local_bytes = program.entry->frame_bytes;
   if (program.calls) {
     l.local_bytes += kStackBytes;
@@ -244,7 +254,17 @@ Device::Status Device::launch(LoadedModule& module, std::string_view kernel, con
   l.limited = s.options.instruction_limit != 0;
   l.instructions_left = s64(s.options.instruction_limit);
   fill_launch(l, *program, launch);
+  l.number = s.launches;
+  l.clock = s.warp_instructions;
+  void* workspace = nullptr;
+  if (launch.cooperative) {
+    workspace = s.memory.allocate(sizeof(GridWorkspace), "the grid's workspace");
+    if (workspace == nullptr) return Status::invalid_configuration;
+    new (workspace) GridWorkspace;
+    l.grid_workspace = reinterpret_cast<u64>(workspace);
+  }
   const bool good = run_launch(l, s.options.threads);
+  if (workspace != nullptr) s.memory.release(workspace);
   print(l);
   ++s.launches;
   s.warp_instructions += l.warp_instructions;

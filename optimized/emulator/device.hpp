@@ -69,6 +69,7 @@ class Device {
     std::uint32_t dynamic_shared_bytes = 0;
     void** arguments = nullptr;  // one pointer per parameter
     bool cooperative = false;
+    std::uint64_t resident_blocks = 0;  // that the GPU would hold at a time; 0: as many as it may
   };
   enum class Status : std::uint8_t { ok, invalid_configuration, faulted };
   /// Runs to completion. After `faulted` the device refuses further launches until reset_findings,

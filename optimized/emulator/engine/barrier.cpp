@@ -52,19 +52,11 @@ bool is_complete(const Block& block, const Barrier& barrier) {
                              : barrier.arrived >= block.live_threads;
 }
 
-/// .aligned: lanes of one warp that meet the same barrier at different places never meet on a GPU.
-const Fragment* misaligned(const Warp& w, const Op& op, u32 number) {
-  for (u32 i = 0; i < w.other_count; ++i) {
-    const Fragment& f = w.others[i];
-    if (f.wait == Wait::block_barrier && f.barrier == number && f.pc != &op) return &f;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 const Op* arrive_at_barrier(Warp& w, const Op& op, u32 number, u32 needed, bool waits,
                             u32 predicate_bits) {
+  if ((op.flags & kAligned) && !whole_warp_here(w)) return wait_for_warp(w, op);
   Block& block = *w.block;
   const u32 lane = u32(__builtin_ctz(w.active));
   if (number >= kBarriers) {
@@ -81,14 +73,19 @@ const Op* arrive_at_barrier(Warp& w, const Op& op, u32 number, u32 needed, bool 
                  fmt::format("barrier {} is used with {} and with {} threads at once", number,
                              needed, barrier.needed));
   }
-  if (const Fragment* f = (op.flags & kAligned) ? misaligned(w, op, number) : nullptr) {
+  const BarrierUse use = op.choice == 4   ? BarrierUse::arrives
+                         : op.choice == 0 ? BarrierUse::syncs
+                                          : BarrierUse::reduces;
+  if (barrier.arrived != 0 &&
+      (use == BarrierUse::reduces) != (barrier.use == BarrierUse::reduces)) {
     return fault(
         w, op, lane, "barrier",
-        fmt::format("lanes of one warp reach barrier {} at different places: the others wait at {}",
-                    number, place_text(w, *f->pc, u32(__builtin_ctz(f->mask)))));
+        fmt::format("barrier {} is used by a reducing and by another instruction at once", number));
   }
+  barrier.use = use;
   barrier.needed = needed;
-  barrier.arrived += u32(__builtin_popcount(w.active));
+  // A count is one of whole warps: lanes that have exited, or never were, count as come.
+  barrier.arrived += needed != 0 && whole_warp_here(w) ? kLanes : u32(__builtin_popcount(w.active));
   barrier.popc += u32(__builtin_popcount(predicate_bits & w.active));
   barrier.all = barrier.all && (predicate_bits & w.active) == w.active;
   barrier.any = barrier.any || (predicate_bits & w.active) != 0;
@@ -106,6 +103,37 @@ void barriers_after_exit(Block& block) {
     const Barrier& barrier = block.barriers[i];
     if (barrier.needed == 0 && is_complete(block, barrier)) complete(block, i);
   }
+}
+
+Progress report_deadlock(Block& block) {
+  Warp* stuck = nullptr;
+  const Fragment* first = nullptr;
+  for (Warp& w : block.warps) {
+    for (u32 i = 0; i < w.other_count; ++i) {
+      const Fragment& f = w.others[i];
+      // Lanes that parted before an .aligned operation are the reason, whoever else waits for them.
+      const bool tells_more =
+          first != nullptr && first->wait != Wait::whole_warp && f.wait == Wait::whole_warp;
+      const bool earlier = first != nullptr && stuck == &w && first->wait == f.wait &&
+                           __builtin_ctz(f.mask) < __builtin_ctz(first->mask);
+      if (first == nullptr || tells_more || earlier) stuck = &w, first = &f;
+    }
+  }
+  if (first == nullptr) return Progress::faulted;
+  const u32 lane = u32(__builtin_ctz(first->mask));
+  const u32 ended = block.launch->threads_per_block - block.live_threads;
+  const std::string waiting =
+      describe_waiting(block) +
+      (ended != 0 ? fmt::format("; {} threads of the block have ended", ended) : std::string());
+  if (first->wait == Wait::whole_warp) {
+    fault(
+        *stuck, *first->pc, lane, "barrier",
+        "lanes of one warp are at different places, and all of them must execute this together: " +
+            waiting);
+  } else {
+    fault(*stuck, *first->pc, lane, "deadlock", "nobody in the block can go on: " + waiting);
+  }
+  return Progress::faulted;
 }
 
 std::string describe_waiting(const Block& block) {

@@ -57,6 +57,8 @@ void build_block(Block& block, LaunchState& launch) {
     w.watch = u8((launch.options.checks.initcheck ? kWatchInit : 0) |
                  (launch.options.checks.racecheck ? kWatchRace : 0) |
                  (launch.options.counters ? kWatchCount : 0));
+    w.clock = launch.shares_clock ? &launch.clock : &block.clock;
+    w.grid_workspace = launch.grid_workspace;
     w.numerics = &launch.options.numerics;
     w.counts = nullptr;
     w.grid = launch.grid;
@@ -113,6 +115,8 @@ void start_block(Block& block, LaunchState& launch, u64 number) {
   block.index[2] = u32(number / (u64(launch.grid[0]) * launch.grid[1]));
   block.live_threads = launch.threads_per_block;
   block.next_warp = 0;
+  block.clock = launch.clock;
+  block.schedule = Schedule(launch.options.schedule, launch.number, number);
   block.faulted = false;
   block.printed.clear();
   for (Barrier& b : block.barriers) b = Barrier{};
@@ -136,7 +140,7 @@ void start_block(Block& block, LaunchState& launch, u64 number) {
     w.shared_bytes = launch.shared_bytes;
     w.mask = w.active = w.live = w.existing;
     w.other_count = 0;
-    w.uncounted = w.clock = 0;
+    w.uncounted = 0;
     w.polled = w.rotated = 0;
     w.join_at = reinterpret_cast<const Op*>(~u64{0});
     w.resume = code.ops.data();
@@ -171,6 +175,7 @@ Progress run_block(Block& block, s64 quantum, bool& polled) {
     if (launch.limited)
       launch.instructions_left.fetch_sub(std::max<s64>(executed, 1), std::memory_order_relaxed);
     quantum -= given - budget;
+    *w.clock += u64(given - budget);
     polled |= w.polled != 0;
     w.polled = 0;
     if (block.faulted) return Progress::faulted;
@@ -186,14 +191,7 @@ Progress run_block(Block& block, s64 quantum, bool& polled) {
     if (quantum <= 0) return Progress::paused;
   }
   if (block.live_threads == 0) return Progress::finished;
-  for (Warp& w : block.warps) {
-    if (w.other_count == 0) continue;
-    const Fragment& f = w.others[0];
-    fault(w, *f.pc, u32(__builtin_ctz(f.mask)), "deadlock",
-          "nobody in the block can go on: " + describe_waiting(block));
-    break;
-  }
-  return Progress::faulted;
+  return report_deadlock(block);
 }
 
 }  // namespace attest::emulator

@@ -13,6 +13,7 @@
 
 #include "optimized/emulator/device.hpp"
 #include "optimized/emulator/engine/code.hpp"
+#include "optimized/emulator/engine/schedule.hpp"
 
 namespace attest::emulator {
 
@@ -29,6 +30,11 @@ struct LaunchState {
   std::vector<u8> parameters;
   DeviceOptions options;
   bool cooperative = false;
+  u64 number = 0;        // of the launch, since the device exists
+  u64 resident_max = 1;  // blocks that take turns at a time
+  u64 clock = 0;         // %clock at its beginning; goes on when blocks share it
+  bool shares_clock = false;
+  u64 grid_workspace = 0;  // address, when cooperative
 
   // The first fault by block number: the same for every number of host threads.
   std::mutex mutex;
@@ -48,7 +54,10 @@ struct LaunchState {
   std::atomic<u64> warp_instructions{0};
 };
 
+enum class BarrierUse : u8 { syncs, arrives, reduces };
+
 struct Barrier {
+  BarrierUse use = BarrierUse::syncs;
   u32 arrived = 0;  // threads
   u32 needed = 0;   // threads; 0: all of the block
   u32 popc = 0;     // bar.red
@@ -74,6 +83,8 @@ struct Block {
   std::string printed;
   bool faulted = false;
   std::size_t next_warp = 0;
+  Schedule schedule;
+  u64 clock = 0;
 };
 
 enum class Progress : u8 { finished, paused, faulted };
@@ -113,6 +124,8 @@ const Op* arrive_at_barrier(Warp& warp, const Op& op, u32 barrier, u32 needed, b
 /// Threads ended: barriers that waited for all of the block may be complete.
 void barriers_after_exit(Block& block);
 std::string describe_waiting(const Block& block);
+/// Nobody in the block can run: records who waits where, and why.
+Progress report_deadlock(Block& block);
 
 // --- calls (calls.cpp) ---
 const Op* call(const Op& op, Warp& warp);
@@ -123,7 +136,11 @@ Frame* new_frame(Block& block, const Code& code, Frame* parent, const Op* call_s
 const Op* print_formatted(const Op& op, Warp& warp, const CallSite& site);
 const Op* fail_assertion(const Op& op, Warp& warp, const CallSite& site);
 
-/// Runs all blocks over the host threads; true when no fault occurred.
+/// Whether blocks may run at the same time on several host threads, since none can see another:
+/// what they compute is then the same in every order.
+bool blocks_are_independent(const LaunchState& launch);
+/// Runs all blocks, over several host threads when they are independent; true when no fault
+/// occurred.
 bool run_launch(LaunchState& launch, unsigned threads);
 
 }  // namespace attest::emulator

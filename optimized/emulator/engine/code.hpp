@@ -67,7 +67,8 @@ struct Program {
   u32 parameter_bytes = 0;
   u32 interval_count = 0;
   bool calls = false;
-  bool recursive = false;  // or indirect: the depth of calls is not known
+  bool communicates = false;  // may tell other blocks something: atomics, volatile, fences, ...
+  bool recursive = false;     // or indirect: the depth of calls is not known
 };
 
 /// What a module is once its variables have addresses.

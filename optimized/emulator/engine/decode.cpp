@@ -235,6 +235,10 @@ void Decoder::dispatch(const ptx::Instruction& i, const Spelling& s) {
     case Opcode::brkpt:
     case Opcode::membar:
     case Opcode::fence:
+      // Whoever orders accesses for other blocks means to tell them something.
+      program_.communicates |= !s.has(Modifier::cta);
+      emit(Plain::nothing);
+      return;
     case Opcode::pmevent:
     case Opcode::griddepcontrol:
     case Opcode::setmaxnreg:

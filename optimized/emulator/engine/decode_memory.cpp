@@ -48,6 +48,11 @@ bool polls(const Spelling& s) {
          s.has(Modifier::cv);
 }
 
+/// Memory that other blocks see, for all the decoder knows.
+bool is_common(Space space) {
+  return space == Space::global || space == Space::generic;
+}
+
 }  // namespace
 
 Space Decoder::space_of(const Spelling& s, const Operand& address) const {
@@ -83,6 +88,7 @@ void Decoder::load(const ptx::Instruction& i, const Spelling& s) {
   op.list = many;
   op.cache = program_.interval_count++;
   if (polls(s)) op.flags |= kPolls;
+  program_.communicates |= polls(s) && is_common(from.space);
   for (std::size_t n = 0; n < parts.size(); ++n) finish_destination(parts[n], type, to[n]);
 }
 
@@ -106,6 +112,7 @@ void Decoder::store(const ptx::Instruction& i, const Spelling& s) {
   op.d = from[0];
   op.list = many;
   op.cache = program_.interval_count++;
+  program_.communicates |= (polls(s) || s.has(Modifier::release)) && is_common(to.space);
 }
 
 void Decoder::atomic(const ptx::Instruction& i, Spelling s) {
@@ -121,6 +128,7 @@ void Decoder::atomic(const ptx::Instruction& i, Spelling s) {
   const bool wanted = has_result && i.operands[0].kind != Operand::Kind::sink;
   const u32 d = wanted ? destination(i.operands[0], type) : kNone;
   if (at.space == Space::shared) s.modifiers.add(Modifier::shared);
+  program_.communicates |= is_common(at.space);
   s.vector = at.wide ? 2 : 1;
   Op& op = emit(select(s.opcode, s));
   op.d = d, op.a = at.base, op.b = b, op.c = c, op.immediate = at.displacement;

@@ -189,7 +189,7 @@ const Op* trap(const Op& op, Warp& w) {
 }
 const Op* nanosleep(const Op& op, Warp& w) {
   w.polled = 1;
-  w.clock += 1000;
+  *w.clock += 1000;
   return w.other_count == 0 ? &op + 1 : rotate(w, &op + 1);
 }
 

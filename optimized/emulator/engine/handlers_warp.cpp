@@ -173,10 +173,15 @@ u64 special_value(const Op& op, const Warp& w, u32 lane) {
       return u64(op.immediate);
     case Special::clock:
     case Special::globaltimer:
-      return w.clock;
+      return *w.clock;
+    case Special::clock_hi:
+      return *w.clock >> 32;
+    case Special::envreg1:
+      return w.grid_workspace >> 32;
+    case Special::envreg2:
+      return u32(w.grid_workspace);
     case Special::smid:
     case Special::gridid:
-    case Special::clock_hi:
     case Special::zero:
     case Special::kCount:
       return 0;
@@ -188,8 +193,18 @@ u64 special_value(const Op& op, const Warp& w, u32 lane) {
 }
 template <class T>
 const Op* special(const Op& op, Warp& w) {
+  const bool timed = Special(op.choice) == Special::clock ||
+                     Special(op.choice) == Special::clock_hi ||
+                     Special(op.choice) == Special::globaltimer;
+  if (timed) {
+    // A clock counts what was executed, which the block knows between turns: end this one first.
+    if (w.resume != &op) {
+      w.resume = &op;
+      return nullptr;
+    }
+    w.resume = nullptr;
+  }
   u8* d = target<T>(op, w);
-  w.clock += 64;  // time passes between readings, the same on every machine
   for (unsigned l = 0; l < kLanes; ++l) write<T>(d, l, T(special_value(op, w, l)));
   commit<T>(op, w);
   return &op + 1;

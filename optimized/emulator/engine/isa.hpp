@@ -61,6 +61,8 @@ enum class Special : u8 {
   globaltimer,
   total_smem_size,
   dynamic_smem_size,
+  envreg1,
+  envreg2,
   zero,
   one,
   kCount

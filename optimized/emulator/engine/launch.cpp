@@ -1,7 +1,10 @@
-// Spreads the blocks of a launch over host threads. Each thread keeps a few blocks going in turn
-// when they poll memory that others may write, so that grid-wide waits make progress.
+// Which block runs when. A host thread keeps several blocks going in turn when they poll memory
+// that others may write, so that grid-wide waits make progress; blocks that cannot see each other
+// are spread over several host threads. A seed changes the order in which blocks start and take
+// turns.
 #include <algorithm>
 #include <deque>
+#include <numeric>
 #include <thread>
 
 #include "optimized/emulator/engine/block.hpp"
@@ -11,8 +14,10 @@ namespace {
 
 // Long enough that ordinary blocks finish in few turns, short enough that a spin is left soon.
 constexpr s64 kBlockQuantum = 1 << 16;
-// Blocks one host thread keeps going when they wait for each other without a cooperative launch.
-constexpr std::size_t kResident = 64;
+// Blocks start in order but for this: so many in a row start in any order. Those that wait for an
+// earlier block, which hardware starts first, still find it resident or gone.
+constexpr u64 kStartWindow = 64;
+constexpr u32 kEagerMax = 8, kQuantumShifts = 12;
 
 /// Floating-point control as PTX assumes: nearest, no flushing, no traps. Restored at the end.
 class HostRounding {
@@ -28,23 +33,26 @@ class HostRounding {
 
 class Worker {
  public:
-  Worker(LaunchState& launch, std::atomic<u64>& next) : launch_(launch), next_(next) {}
+  Worker(LaunchState& launch, std::atomic<u64>& next) : launch_(launch), next_(next) {
+    if (blocks_are_independent(launch)) return;  // no order of blocks can matter
+    schedule_ = Schedule(launch.options.schedule, launch.number, kWholeLaunch);
+    if (schedule_.permutes()) eager_ = 1 + schedule_.below(kEagerMax);
+  }
 
   void work() {
     const HostRounding rounding;
     bool wants_more = true;
     for (;;) {
-      if (wants_more && resident_.size() < limit()) claim();
+      if (wants_more && resident_.size() < launch_.resident_max) claim();
       if (resident_.empty()) return;
-      std::unique_ptr<Block> block = std::move(resident_.front());
-      resident_.pop_front();
+      std::unique_ptr<Block> block = take();
       if (block->number > launch_.fault_block_seen.load())
         continue;  // an earlier block has faulted
       bool polled = false;
-      const Progress progress = run_block(*block, kBlockQuantum, polled);
-      wants_more = progress != Progress::paused || polled;
+      const Progress progress = run_block(*block, quantum(), polled);
+      wants_more = progress != Progress::paused || polled || resident_.size() + 1 < eager_;
       if (progress == Progress::paused) {
-        if (polled)
+        if (polled || schedule_.permutes())
           resident_.push_back(std::move(block));
         else
           resident_.push_front(std::move(block));
@@ -55,22 +63,47 @@ class Worker {
   }
 
  private:
-  std::size_t limit() const {
-    return launch_.cooperative ? std::size_t(launch_.blocks) : kResident;
+  /// Short turns show more of what blocks may do to each other; long ones cost less.
+  s64 quantum() {
+    return schedule_.permutes() ? kBlockQuantum >> schedule_.below(kQuantumShifts) : kBlockQuantum;
+  }
+
+  std::unique_ptr<Block> take() {
+    const std::size_t at = schedule_.permutes() ? schedule_.below(u32(resident_.size())) : 0;
+    std::swap(resident_[at], resident_.front());
+    std::unique_ptr<Block> block = std::move(resident_.front());
+    resident_.pop_front();
+    return block;
+  }
+
+  /// The number of the block that starts as the n-th.
+  u64 started_as(u64 n) {
+    if (!schedule_.permutes()) return n;
+    if (n >= window_begin_ + window_.size()) {
+      window_begin_ = n;
+      window_.resize(std::min({kStartWindow, launch_.resident_max, launch_.blocks - n}));
+      std::iota(window_.begin(), window_.end(), n);
+      for (std::size_t i = window_.size(); i > 1; --i)
+        std::swap(window_[i - 1], window_[schedule_.below(u32(i))]);
+    }
+    return window_[n - window_begin_];
   }
 
   void claim() {
-    const u64 number = next_.fetch_add(1);
-    if (number >= launch_.blocks || number > launch_.fault_block_seen.load()) return;
-    std::unique_ptr<Block> block;
-    if (spare_.empty()) {
-      block = std::make_unique<Block>();
-    } else {
-      block = std::move(spare_.back());
-      spare_.pop_back();
+    for (u64 n = next_.fetch_add(1); n < launch_.blocks; n = next_.fetch_add(1)) {
+      const u64 number = started_as(n);
+      if (number > launch_.fault_block_seen.load()) continue;
+      std::unique_ptr<Block> block;
+      if (spare_.empty()) {
+        block = std::make_unique<Block>();
+      } else {
+        block = std::move(spare_.back());
+        spare_.pop_back();
+      }
+      start_block(*block, launch_, number);
+      resident_.push_front(std::move(block));
+      return;
     }
-    start_block(*block, launch_, number);
-    resident_.push_front(std::move(block));
   }
 
   void retire(std::unique_ptr<Block> block) {
@@ -83,15 +116,27 @@ class Worker {
 
   LaunchState& launch_;
   std::atomic<u64>& next_;
+  Schedule schedule_;
+  std::vector<u64> window_;
+  u64 window_begin_ = 0;
+  std::size_t eager_ = 1;  // blocks that take turns though none waits for another
   std::deque<std::unique_ptr<Block>> resident_;
   std::vector<std::unique_ptr<Block>> spare_;
 };
 
 }  // namespace
 
+bool blocks_are_independent(const LaunchState& launch) {
+  const bool races = launch.options.checks.racecheck && launch.blocks > 1;
+  return !launch.program->communicates && !launch.cooperative && !races;
+}
+
 bool run_launch(LaunchState& launch, unsigned threads) {
   std::atomic<u64> next{0};
-  const u64 useful = std::min<u64>(std::max(threads, 1u), launch.blocks);
+  const bool independent = blocks_are_independent(launch);
+  launch.shares_clock = !independent;
+  if (launch.cooperative) launch.resident_max = launch.blocks;
+  const u64 useful = independent ? std::min<u64>(std::max(threads, 1u), launch.blocks) : 1;
   std::vector<std::thread> others;
   for (u64 i = 1; i < useful; ++i) others.emplace_back([&] { Worker(launch, next).work(); });
   Worker(launch, next).work();

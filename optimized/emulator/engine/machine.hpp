@@ -76,7 +76,8 @@ struct Frame {
   u64 storage_bytes;
 };
 
-enum class Wait : u8 { none, lanes, warp_barrier, block_barrier };
+/// whole_warp: at an .aligned operation, until every live lane of the warp stands at it.
+enum class Wait : u8 { none, lanes, whole_warp, warp_barrier, block_barrier };
 
 /// What one instruction did in a launch; kept only when counters are on.
 struct InstructionCount {
@@ -134,10 +135,11 @@ struct alignas(64) Warp {
   u32 index;         // within the block
   u32 other_count;
   u64 uncounted;
-  u64 clock;
-  u8 watch;    // WatchFlag
-  u8 polled;   // touched memory that other blocks may change, since last asked
-  u8 rotated;  // the current fragment is not the one of lowest pc
+  u64* clock;          // of the block: advances with what it executes
+  u64 grid_workspace;  // what %envreg1 and %envreg2 tell: of a cooperative launch, or 0
+  u8 watch;            // WatchFlag
+  u8 polled;           // touched memory that other blocks may change, since last asked
+  u8 rotated;          // the current fragment is not the one of lowest pc
   Fragment others[kLanes];
   alignas(64) u8 scratch[kLanes * 8];
   alignas(64) u32 thread[3][kLanes];  // %tid
@@ -183,6 +185,13 @@ const Op* split(Warp& warp, const Op& op, const Op* target, u32 taken);
 /// waits for them, or goes on when they stand here already. `unnamed` lanes execute the operation
 /// though their own mask leaves them out, which is a fault.
 const Op* wait_for_lanes(Warp& warp, const Op& op, u32 members, u32 unnamed);
+/// The current fragment has come to an .aligned operation and is not the whole warp: it waits for
+/// the other live lanes, or goes on with those that stand here already. Lanes that never come are a
+/// finding. A handler begins with: if (!whole_warp_here(w)) return wait_for_warp(w, op);
+const Op* wait_for_warp(Warp& warp, const Op& op);
+[[gnu::always_inline]] inline bool whole_warp_here(const Warp& w) {
+  return w.active == w.live;
+}
 /// Checks and translates `at` (generic or global addresses) for the lanes of warp.mask.
 /// False: a fault was recorded.
 bool find_places(const Op& op, Warp& warp, u64* at, u32 bytes, Space space);

@@ -57,6 +57,9 @@ std::string place_text(const Warp& w, const Op& op, u32 lane) {
                   w.block->index[2], w.thread[0][lane], w.thread[1][lane], w.thread[2][lane],
                   line_text(*program.module, instruction), written(instruction));
   if (&code != program.entry) text += " in " + readable(code.function->name);
+  const LaunchState& launch = *w.block->launch;
+  if (launch.options.schedule != 0)
+    text += fmt::format(", launch {} under schedule {}", launch.number, launch.options.schedule);
   return text;
 }
 
@@ -72,7 +75,10 @@ void note(Warp& w, const Op& op, u32 lane, std::string_view kind, std::string_vi
 
 std::vector<CheckerFinding> taken_findings(LaunchState& launch) {
   std::vector<LaunchState::Noted> noted;
-  for (auto& [key, one] : launch.noted) noted.push_back(std::move(one));
+  for (auto& [key, one] : launch.noted) {
+    // Whether blocks after the one that faulted came this far depends on the host.
+    if (one.block <= launch.fault_block) noted.push_back(std::move(one));
+  }
   std::stable_sort(noted.begin(), noted.end(),
                    [](const auto& a, const auto& b) { return a.block < b.block; });
   std::vector<CheckerFinding> findings;

@@ -150,6 +150,22 @@ const Op* wait_for_lanes(Warp& w, const Op& op, u32 members, u32 unnamed) {
   return next_fragment(w);
 }
 
+const Op* wait_for_warp(Warp& w, const Op& op) {
+  u32 gathered = w.active;
+  for (u32 i = 0; i < w.other_count; ++i) {
+    const Fragment& f = w.others[i];
+    if (f.pc == &op && f.frame == w.frame) gathered |= f.mask;
+  }
+  if (gathered == w.live) {
+    w.other_count = 0;
+    w.active = w.mask = gathered;
+    refresh_join(w);
+    return &op;
+  }
+  park(w, &op, Wait::whole_warp, 0, w.live);
+  return next_fragment(w);
+}
+
 const Op* end_lanes(Warp& w, const Op& op) {
   const u32 ending = w.mask;
   w.live &= ~ending;
@@ -159,7 +175,8 @@ const Op* end_lanes(Warp& w, const Op& op) {
   block.live_threads -= u32(__builtin_popcount(ending));
   // Lanes that wait for ended ones wait no longer: they look again.
   for (u32 i = 0; i < w.other_count; ++i) {
-    if (w.others[i].wait == Wait::lanes) w.others[i].wait = Wait::none;
+    const Wait wait = w.others[i].wait;
+    if (wait == Wait::lanes || wait == Wait::whole_warp) w.others[i].wait = Wait::none;
   }
   barriers_after_exit(block);
   if (w.active != 0) {
