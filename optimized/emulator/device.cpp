@@ -9,6 +9,7 @@
 #include <new>
 
 #include "optimized/emulator/engine/block.hpp"
+#include "optimized/emulator/engine/counting.hpp"
 #include "optimized/emulator/engine/isa.hpp"
 
 namespace attest::emulator {
@@ -49,12 +50,24 @@ struct Device::State {
   std::vector<CheckerFinding> findings;
   bool faulted = false;
   std::atomic<u64> launches{0}, warp_instructions{0};
-  mutable std::mutex mutex;  // findings and faulted
+  std::vector<KernelCounts> counted;
+  Totals totals;
+  mutable std::mutex mutex;  // findings, faulted, counted and totals
   std::mutex launching;      // one launch at a time
 
   void add_finding(CheckerFinding finding) {
     const std::scoped_lock lock(mutex);
     if (findings.size() < kFindingsMax) findings.push_back(std::move(finding));
+  }
+
+  /// After a launch that went well.
+  void count(const Program& program, const LaunchState& launch) {
+    const std::shared_ptr<const CountPlan> plan = plan_of(program, *isa);
+    const std::scoped_lock lock(mutex);
+    auto kernel = std::find_if(counted.begin(), counted.end(),
+                               [&](const KernelCounts& k) { return k.plan == plan; });
+    if (kernel == counted.end()) kernel = counted.insert(counted.end(), KernelCounts{.plan = plan});
+    totals += add_launch(*kernel, launch);
   }
 
   const Program* program(LoadedModuleState& module, std::string_view kernel) {
@@ -269,6 +282,7 @@ Device::Status Device::launch(LoadedModule& module, std::string_view kernel, con
   ++s.launches;
   s.warp_instructions += l.warp_instructions;
   for (CheckerFinding& finding : taken_findings(l)) s.add_finding(std::move(finding));
+  if (good && l.options.counters) s.count(*program, l);
   if (good) return Status::ok;
   s.add_finding(std::move(l.fault));
   const std::scoped_lock lock(s.mutex);
@@ -286,6 +300,19 @@ void Device::reset_findings() {
 }
 const DeviceOptions& Device::options() const {
   return state_->options;
+}
+Profile Device::profile() const {
+  Profile profile;
+  const std::scoped_lock lock(state_->mutex);
+  for (const KernelCounts& kernel : state_->counted) profile.push_back(profile_of(kernel));
+  std::stable_sort(profile.begin(), profile.end(), [](const auto& a, const auto& b) {
+    return a.totals.warp_instructions > b.totals.warp_instructions;
+  });
+  return profile;
+}
+Totals Device::totals() const {
+  const std::scoped_lock lock(state_->mutex);
+  return state_->totals;
 }
 Device::Counts Device::counts() const {
   return {state_->launches, state_->warp_instructions};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "optimized/emulator/options.hpp"
+#include "optimized/emulator/profile.hpp"
 #include "optimized/emulator/ptx/module.hpp"
 
 namespace attest::emulator {
@@ -85,6 +86,10 @@ class Device {
     std::uint64_t launches = 0, warp_instructions = 0;
   };
   Counts counts() const;
+  /// What was counted since the device was made; empty unless options().counters.
+  Profile profile() const;
+  /// The sum over all kernels of profile().
+  Totals totals() const;
   const DeviceOptions& options() const;
 
  private:

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "optimized/emulator/engine/counting.hpp"
+
 namespace attest::emulator {
 namespace {
 
@@ -56,11 +58,12 @@ void build_block(Block& block, LaunchState& launch) {
     w.block = &block;
     w.watch = u8((launch.options.checks.initcheck ? kWatchInit : 0) |
                  (launch.options.checks.racecheck ? kWatchRace : 0) |
-                 (launch.options.counters ? kWatchCount : 0));
+                 (block.room != nullptr ? kWatchCount : 0));
     w.clock = launch.shares_clock ? &launch.clock : &block.clock;
     w.grid_workspace = launch.grid_workspace;
     w.numerics = &launch.options.numerics;
     w.counts = nullptr;
+    w.patterns = block.room != nullptr ? block.room->patterns.data() : nullptr;
     w.grid = launch.grid;
     w.block_extent = launch.extent;
     w.block_index = block.index;

@@ -17,6 +17,8 @@
 
 namespace attest::emulator {
 
+struct CountRoom;
+
 /// What all blocks of a launch share.
 struct LaunchState {
   const Program* program = nullptr;
@@ -52,6 +54,7 @@ struct LaunchState {
   bool limited = false;
   std::vector<std::pair<u64, std::string>> printed;  // by block number
   std::atomic<u64> warp_instructions{0};
+  std::vector<InstructionCount> counts;  // of blocks that are done, by Code::counts_at
 };
 
 enum class BarrierUse : u8 { syncs, arrives, reduces };
@@ -68,6 +71,7 @@ constexpr u32 kBarriers = 16;
 
 struct Block {
   LaunchState* launch = nullptr;
+  CountRoom* room = nullptr;  // of the host thread that runs the block; nullptr: nothing is counted
   u64 number = 0;
   u32 index[3] = {0, 0, 0};
   std::vector<Warp> warps;
@@ -103,6 +107,10 @@ void note(Warp& warp, const Op& op, u32 lane, std::string_view kind, std::string
 /// What was noted, by block and then by place in the program.
 std::vector<CheckerFinding> taken_findings(LaunchState& launch);
 
+/// The name as a programmer writes it, without parameters; the mangled one when it cannot be read.
+std::string readable_name(const std::string& mangled);
+/// "k.cu:12", or "PTX line 7".
+std::string line_text(const LoadedModuleState& module, const ptx::Instruction& instruction);
 /// "kernel k, block (0,0,0), thread (1,0,0), k.cu:12".
 std::string place_text(const Warp& warp, const Op& op, u32 lane);
 

@@ -128,6 +128,7 @@ const Op* call(const Op& op, Warp& w) {
     // The others come back to this call when the group has gone inside.
     Fragment rest{&op, w.frame, w.active & ~same, Wait::none, 0, 0};
     w.others[w.other_count++] = rest;
+    undo_count(w, op, 0, rest.mask);
     w.active = w.mask = same;
   }
   return enter(op, w, site, *callee, same);

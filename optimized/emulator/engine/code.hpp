@@ -50,10 +50,12 @@ struct Code {
   std::deque<std::string> notes;  // why an operation is unsupported
   u32 narrow_slots = 0, wide_slots = 0, predicate_slots = 0;
   u32 frame_bytes = 0;  // local memory of one activation, per lane
+  u32 counts_at = 0;    // where the counts of its operations begin among those of the program
   std::vector<Passing> parameters, results;
 };
 
 struct LoadedModuleState;
+struct CountPlan;
 
 /// A kernel with everything it can reach.
 struct Program {
@@ -66,9 +68,11 @@ struct Program {
   std::vector<u32> parameter_offsets;
   u32 parameter_bytes = 0;
   u32 interval_count = 0;
+  u32 counts = 0;  // one per operation of each code, and one behind
   bool calls = false;
   bool communicates = false;  // may tell other blocks something: atomics, volatile, fences, ...
   bool recursive = false;     // or indirect: the depth of calls is not known
+  mutable std::shared_ptr<const CountPlan> plan;  // made at the first launch that counts
 };
 
 /// What a module is once its variables have addresses.

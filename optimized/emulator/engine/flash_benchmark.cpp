@@ -127,7 +127,10 @@ Setup& setup() {
 void emulated(benchmark::State& state) {
   Setup& s = setup();
   Device& device = Device::instance();
-  device.configure({.threads = 1, .checks = {state.range(0) != 0, false, false}});
+  DeviceOptions options;
+  options.checks = {state.range(0) != 0, false, false};
+  options.counters = state.range(1) != 0;
+  device.configure(options);
   kernels::AttentionArguments a = s.arguments();
   unsigned row_tiles = kSequence / 32;  // 2 warps, 4 rows side by side, 4 rows per thread
   void* arguments[] = {&a, &row_tiles};
@@ -172,7 +175,12 @@ void native(benchmark::State& state) {
 }
 
 BENCHMARK(native)->Unit(benchmark::kMillisecond);
-BENCHMARK(emulated)->ArgName("memcheck")->Arg(1)->Arg(0)->Unit(benchmark::kMillisecond);
+BENCHMARK(emulated)
+    ->ArgNames({"memcheck", "counters"})
+    ->Args({1, 0})
+    ->Args({0, 0})
+    ->Args({1, 1})
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace attest::emulator

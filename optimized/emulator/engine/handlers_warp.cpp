@@ -94,6 +94,7 @@ const Op* guarded(const Op& op, Warp& w) {
   const u32 all = w.mask;
   const u32 on = all & (op.guard_negated ? ~w.predicates[op.guard] : w.predicates[op.guard]);
   w.uncounted += op.flags & kUncounted ? 1 : 0;
+  undo_count(w, op, 0, all & ~on);
   if (on == 0) return &op + 1;
   w.mask = on;
   const Op* next = op.inner(op, w);
@@ -350,17 +351,27 @@ Handler select_shfl(const Spelling& s) {
 
 namespace {
 
-/// Counts every instruction: executions and lanes. Operations that are no instruction of their own
-/// take themselves out again (uncounted).
+/// Counts a straight run of operations by the same lanes at its two ends only. Which of them are
+/// instructions of the text is sorted out at the end of the launch.
 const Op* run_counting(Warp& w, const Op* op, s64& budget) {
   s64 left = budget;
-  while (left > 0) {
-    --left;
-    InstructionCount& count = w.counts[op->origin];
-    ++count.executions;
-    count.lanes += u32(__builtin_popcount(w.active));
-    op = op->run(*op, w);
-    if (op == nullptr) break;
+  while (left > 0 && op != nullptr) {
+    const u32 active = w.active;
+    InstructionCount* const counts = w.counts;
+    const Op* const code = w.first_op;
+    InstructionCount& first = counts[op - code];
+    const Op* next;
+    for (;;) {
+      --left;
+      next = op->run(*op, w);
+      if (next != op + 1 || w.active != active || left <= 0) break;
+      op = next;
+    }
+    InstructionCount& behind = counts[op + 1 - code];
+    const s64 lanes = __builtin_popcount(active);
+    ++first.begun, first.begun_lanes += lanes;
+    --behind.begun, behind.begun_lanes -= lanes;
+    op = next;
   }
   budget = left;
   return op;

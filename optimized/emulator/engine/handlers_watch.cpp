@@ -3,6 +3,9 @@
 
 namespace attest::emulator::ATTEST_ISA {
 
-void watch_access(const Op&, Warp&, Access, Space, const Places&, Spread, u32) {}
+void watch_access(const Op& op, Warp& w, Access access, Space space, const Places& p, Spread spread,
+                  u32 bytes) {
+  if (w.watch & kWatchCount) count_access(op, w, access, space, p, spread, bytes);
+}
 
 }  // namespace attest::emulator::ATTEST_ISA

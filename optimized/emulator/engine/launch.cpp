@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "optimized/emulator/engine/block.hpp"
+#include "optimized/emulator/engine/counting.hpp"
 
 namespace attest::emulator {
 namespace {
@@ -34,12 +35,19 @@ class HostRounding {
 class Worker {
  public:
   Worker(LaunchState& launch, std::atomic<u64>& next) : launch_(launch), next_(next) {
+    if (launch.options.counters) room_ = std::make_unique<CountRoom>(*launch.program);
     if (blocks_are_independent(launch)) return;  // no order of blocks can matter
     schedule_ = Schedule(launch.options.schedule, launch.number, kWholeLaunch);
     if (schedule_.permutes()) eager_ = 1 + schedule_.below(kEagerMax);
   }
 
   void work() {
+    run_blocks();
+    if (room_ != nullptr) add_counts(launch_, *room_);
+  }
+
+ private:
+  void run_blocks() {
     const HostRounding rounding;
     bool wants_more = true;
     for (;;) {
@@ -62,7 +70,6 @@ class Worker {
     }
   }
 
- private:
   /// Short turns show more of what blocks may do to each other; long ones cost less.
   s64 quantum() {
     return schedule_.permutes() ? kBlockQuantum >> schedule_.below(kQuantumShifts) : kBlockQuantum;
@@ -96,6 +103,7 @@ class Worker {
       std::unique_ptr<Block> block;
       if (spare_.empty()) {
         block = std::make_unique<Block>();
+        block->room = room_.get();
       } else {
         block = std::move(spare_.back());
         spare_.pop_back();
@@ -119,7 +127,8 @@ class Worker {
   Schedule schedule_;
   std::vector<u64> window_;
   u64 window_begin_ = 0;
-  std::size_t eager_ = 1;  // blocks that take turns though none waits for another
+  std::size_t eager_ = 1;            // blocks that take turns though none waits for another
+  std::unique_ptr<CountRoom> room_;  // outlives the blocks
   std::deque<std::unique_ptr<Block>> resident_;
   std::vector<std::unique_ptr<Block>> spare_;
 };

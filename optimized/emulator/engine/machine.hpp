@@ -79,14 +79,29 @@ struct Frame {
 /// whole_warp: at an .aligned operation, until every live lane of the warp stands at it.
 enum class Wait : u8 { none, lanes, whole_warp, warp_barrier, block_barrier };
 
-/// What one instruction did in a launch; kept only when counters are on.
+/// What one operation did; kept only when counters are on. `begun` and `begun_lanes` are counted
+/// per straight run of operations: plus one where it begins, minus one behind its end. So their
+/// sums from the first operation of a code on are executions, by warps and by lanes.
 struct InstructionCount {
-  u64 executions = 0;    // by warps
-  u64 lanes = 0;         // by threads
-  u64 bytes = 0;         // to or from memory, over threads
-  u64 transactions = 0;  // global: 32-byte sectors; shared: passes over the 32 banks
-  u64 least = 0;         // transactions had its addresses been ideal
+  s64 begun, begun_lanes;
+  s64 undone, undone_lanes;  // counted by a run, yet not executed
+  u64 divergent;             // branches that parted lanes
+  // By lanes; what a generic address points to is found out at each access.
+  u64 global_bytes, sectors, least_sectors;
+  u64 shared_bytes, passes, least_passes;
+  u64 local_bytes;
 };
+
+/// The addresses of an access that was looked at before, relative to the first lane's, and what it
+/// came to: most operations have the same pattern each time.
+struct alignas(64) AccessPattern {
+  const Op* op;
+  u32 mask, first;  // lanes; the first one's address modulo a sector
+  u32 bytes, space;
+  u32 taken, least;
+  u32 distance[kLanes];
+};
+constexpr u32 kPatterns = 256;
 
 /// What looks at every access to memory (watch.hpp). Which of them are on is one word per warp, so
 /// that an access without any costs one test.
@@ -144,10 +159,13 @@ struct alignas(64) Warp {
   alignas(64) u8 scratch[kLanes * 8];
   alignas(64) u32 thread[3][kLanes];  // %tid
   const NumericModel* numerics;
-  InstructionCount* counts;  // of the current frame's code by Op::origin, or nullptr
-  const u32* grid;           // nctaid[3]
-  const u32* block_extent;   // ntid[3]
-  const u32* block_index;    // ctaid[3]
+  // Of the current frame's code, an element per operation; or nullptr: nothing is counted.
+  InstructionCount* counts;
+  const Op* first_op;       // of that code
+  AccessPattern* patterns;  // kPatterns of them
+  const u32* grid;          // nctaid[3]
+  const u32* block_extent;  // ntid[3]
+  const u32* block_index;   // ctaid[3]
 };
 
 // Address windows of the spaces that are no host memory. Bits 56..63 are never set in a host
@@ -175,6 +193,15 @@ struct Places {
 };
 
 enum class Access : u8 { read, write, update };
+
+/// An operation of the current frame's code was counted `executions` times too often, or for lanes
+/// that did not execute it.
+[[gnu::always_inline]] inline void undo_count(Warp& w, const Op& op, u32 executions, u32 lanes) {
+  if (w.counts == nullptr) [[likely]]
+    return;
+  w.counts[&op - w.first_op].undone += executions;
+  w.counts[&op - w.first_op].undone_lanes += __builtin_popcount(lanes);
+}
 
 // --- what the handlers ask of the code that is compiled once (warp.cpp, memcheck.cpp, ...) ---
 /// The current fragment wants to go on at `pc`; fragments with precedence go first, equals merge.

@@ -131,6 +131,10 @@ std::unique_ptr<Program> build_program(LoadedModuleState& m, u32 entry, const In
   for (auto& [index, code] : p->codes)
     decoders.push_back(std::make_unique<Decoder>(m, *p, *code, isa));
   for (auto& decoder : decoders) decoder->decode();
+  for (auto& [index, code] : p->codes) {
+    code->counts_at = p->counts;
+    p->counts += u32(code->ops.size()) + 1;
+  }
   p->entry = p->codes.at(entry).get();
   return p;
 }

@@ -11,8 +11,16 @@
 namespace attest::emulator {
 namespace {
 
-/// The name as a programmer writes it, without parameters; the mangled one when it cannot be read.
-std::string readable(const std::string& mangled) {
+const Code& code_of(const Warp& warp, const Op& op) {
+  for (const auto& [index, code] : warp.block->launch->program->codes) {
+    if (&op >= code->ops.data() && &op < code->ops.data() + code->ops.size()) return *code;
+  }
+  return *warp.block->launch->program->entry;
+}
+
+}  // namespace
+
+std::string readable_name(const std::string& mangled) {
   int status = 0;
   char* text = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
   if (status != 0 || text == nullptr) return mangled;
@@ -28,13 +36,6 @@ std::string readable(const std::string& mangled) {
   return name;
 }
 
-const Code& code_of(const Warp& warp, const Op& op) {
-  for (const auto& [index, code] : warp.block->launch->program->codes) {
-    if (&op >= code->ops.data() && &op < code->ops.data() + code->ops.size()) return *code;
-  }
-  return *warp.block->launch->program->entry;
-}
-
 std::string line_text(const LoadedModuleState& module, const ptx::Instruction& instruction) {
   const ptx::SourceLine& s = instruction.source;
   if (s.line != 0 && s.file < module.module.files.size()) {
@@ -45,18 +46,16 @@ std::string line_text(const LoadedModuleState& module, const ptx::Instruction& i
   return fmt::format("PTX line {}", instruction.text_line);
 }
 
-}  // namespace
-
 std::string place_text(const Warp& w, const Op& op, u32 lane) {
   const Program& program = *w.block->launch->program;
   const Code& code = code_of(w, op);
   const ptx::Instruction& instruction = code.function->body[op.origin];
   std::string text =
       fmt::format("kernel {}, block ({},{},{}), thread ({},{},{}), {}, {}",
-                  readable(program.entry->function->name), w.block->index[0], w.block->index[1],
-                  w.block->index[2], w.thread[0][lane], w.thread[1][lane], w.thread[2][lane],
-                  line_text(*program.module, instruction), written(instruction));
-  if (&code != program.entry) text += " in " + readable(code.function->name);
+                  readable_name(program.entry->function->name), w.block->index[0],
+                  w.block->index[1], w.block->index[2], w.thread[0][lane], w.thread[1][lane],
+                  w.thread[2][lane], line_text(*program.module, instruction), written(instruction));
+  if (&code != program.entry) text += " in " + readable_name(code.function->name);
   const LaunchState& launch = *w.block->launch;
   if (launch.options.schedule != 0)
     text += fmt::format(", launch {} under schedule {}", launch.number, launch.options.schedule);

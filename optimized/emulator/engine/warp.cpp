@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "optimized/emulator/engine/block.hpp"
+#include "optimized/emulator/engine/counting.hpp"
 
 namespace attest::emulator {
 namespace {
@@ -59,6 +60,9 @@ void load_frame(Warp& w, Frame* frame) {
   w.frame = frame;
   for (unsigned i = 0; i < 2; ++i) w.narrow[i] = frame->narrow[i], w.wide[i] = frame->wide[i];
   w.predicates = frame->predicates;
+  CountRoom* const room = w.block->room;
+  w.first_op = frame->code->ops.data();
+  w.counts = room != nullptr ? room->counts.data() + frame->code->counts_at : nullptr;
 }
 
 bool has_runnable(const Warp& w) {
@@ -97,6 +101,7 @@ const Op* go_to(Warp& w, const Op* pc) {
 }
 
 const Op* split(Warp& w, const Op& op, const Op* target, u32 taken) {
+  if (w.counts != nullptr) ++w.counts[&op - w.first_op].divergent;
   add_fragment(w, {target, w.frame, taken, Wait::none, 0, 0});
   add_fragment(w, {&op + 1, w.frame, w.active & ~taken, Wait::none, 0, 0});
   return next_fragment(w);
@@ -129,6 +134,9 @@ const Op* wait_for_lanes(Warp& w, const Op& op, u32 members, u32 unnamed) {
     return fault(w, op, u32(__builtin_ctz(unnamed)), "barrier",
                  "a lane executes it though the member mask leaves the lane out");
   }
+  // This attempt is none of the executions: they all come when the last lane has arrived.
+  ++w.uncounted;
+  undo_count(w, op, 1, w.active);
   u32 gathered = w.active;
   for (u32 i = 0; i < w.other_count; ++i) {
     const Fragment& f = w.others[i];

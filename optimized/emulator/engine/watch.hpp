@@ -10,6 +10,10 @@ namespace attest::emulator::ATTEST_ISA {
 void watch_access(const Op& op, Warp& w, Access access, Space space, const Places& p, Spread spread,
                   u32 bytes);
 
+/// Counts it (kWatchCount): bytes, sectors, passes.
+void count_access(const Op& op, Warp& w, Access access, Space space, const Places& p, Spread spread,
+                  u32 bytes);
+
 ATTEST_INLINE void watch(const Op& op, Warp& w, Access access, Space space, const Places& p,
                          Spread spread, u32 bytes) {
   if (w.watch != 0) [[unlikely]]

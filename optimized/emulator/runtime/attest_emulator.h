@@ -24,6 +24,13 @@ void attest_emulator_reset(void);
 
 void attest_emulator_counts(uint64_t* launches, uint64_t* warp_instructions);
 
+/* With the option counters=1: what launches cost, per kernel and source line, since the process
+ * began; the text is described at print(Profile) in profile.hpp and valid until the next call. */
+const char* attest_emulator_profile(void);
+/* The sums over all kernels, in the order of the text's columns from warp_instructions on. Writes
+ * at most `room` of them; returns how many there are. */
+uint32_t attest_emulator_totals(uint64_t* values, uint32_t room);
+
 /* Why a fat binary could not be used (static or rdc or no PTX), or NULL. */
 const char* attest_emulator_load_error(void);
 

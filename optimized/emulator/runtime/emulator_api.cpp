@@ -55,6 +55,21 @@ void attest_emulator_counts(uint64_t* launches, uint64_t* warp_instructions) {
   if (warp_instructions != nullptr) *warp_instructions = counts.warp_instructions;
 }
 
+const char* attest_emulator_profile(void) {
+  static std::string text;
+  const std::lock_guard lock(Runtime::instance().mutex);
+  text = print(Device::instance().profile());
+  return text.c_str();
+}
+
+uint32_t attest_emulator_totals(uint64_t* values, uint32_t room) {
+  const std::lock_guard lock(Runtime::instance().mutex);
+  const attest::emulator::Totals totals = Device::instance().totals();
+  const auto columns = attest::emulator::total_columns();
+  for (uint32_t i = 0; i < room && i < columns.size(); ++i) values[i] = totals.*columns[i].value;
+  return static_cast<uint32_t>(columns.size());
+}
+
 const char* attest_emulator_load_error(void) {
   Runtime& runtime = Runtime::instance();
   const std::lock_guard lock(runtime.mutex);

@@ -1,0 +1,177 @@
+// Sums counts over host threads, spreads them over source lines, and gives them their meaning.
+#include "optimized/emulator/engine/counting.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace attest::emulator {
+namespace {
+
+void add(InstructionCount& to, const InstructionCount& from) {
+  to.begun += from.begun, to.begun_lanes += from.begun_lanes;
+  to.undone += from.undone, to.undone_lanes += from.undone_lanes;
+  to.divergent += from.divergent;
+  to.global_bytes += from.global_bytes;
+  to.sectors += from.sectors, to.least_sectors += from.least_sectors;
+  to.shared_bytes += from.shared_bytes;
+  to.passes += from.passes, to.least_passes += from.least_passes;
+  to.local_bytes += from.local_bytes;
+}
+
+bool ends_block(const ptx::Instruction& i) {
+  return i.opcode == "bra" || i.opcode == "brx" || i.opcode == "ret" || i.opcode == "exit";
+}
+
+/// The instructions of a function at which its basic blocks begin.
+std::vector<bool> block_starts(const ptx::Function& f) {
+  std::vector<bool> starts(f.body.size() + 1, false);
+  starts[0] = true;
+  for (const u32 leader : f.leaders) starts[std::min<std::size_t>(leader, f.body.size())] = true;
+  for (std::size_t i = 0; i < f.body.size(); ++i) {
+    if (ends_block(f.body[i])) starts[i + 1] = true;
+  }
+  starts.back() = false;
+  return starts;
+}
+
+class Planner {
+ public:
+  Planner(const Program& program, const InstructionSet& isa) : program_(program), isa_(isa) {
+    plan_->kernel = readable_name(program.entry->function->name);
+    plan_->operations.resize(program.counts);
+  }
+
+  std::shared_ptr<const CountPlan> make() {
+    for (const auto& [index, code] : program_.codes) add_code(*code);
+    return plan_;
+  }
+
+ private:
+  u32 line_of(const ptx::Instruction& i) {
+    const u64 key =
+        i.source.line != 0 ? u64(i.source.file) << 32 | i.source.line : u64{1} << 63 | i.text_line;
+    const auto [it, fresh] = lines_.emplace(key, u32(plan_->places.size()));
+    if (fresh) plan_->places.push_back(line_text(*program_.module, i));
+    return it->second;
+  }
+
+  void add_code(const Code& code) {
+    plan_->code_starts.push_back(code.counts_at);
+    const auto& body = code.function->body;
+    const std::vector<bool> starts = block_starts(*code.function);
+    const Handler join = isa_.plain[std::size_t(Plain::join)];
+    u32 begun = kNone;  // the last instruction whose block has its operation
+    for (std::size_t n = 0; n < code.ops.size(); ++n) {
+      const Op& op = code.ops[n];
+      if (op.origin >= body.size()) continue;
+      CountPlan::Operation& operation = plan_->operations[code.counts_at + n];
+      operation.line = line_of(body[op.origin]);
+      operation.cost = cost_of(body[op.origin]);
+      operation.counted = op.run != join && !(op.flags & kUncounted);
+      // The joining operation belongs to whoever falls in; those who jump begin behind it.
+      if (op.run == join || op.origin == begun || !starts[op.origin]) continue;
+      begun = op.origin;
+      operation.block = plan_->blocks++;
+    }
+  }
+
+  const Program& program_;
+  const InstructionSet& isa_;
+  std::shared_ptr<CountPlan> plan_ = std::make_shared<CountPlan>();
+  std::unordered_map<u64, u32> lines_;
+};
+
+/// Calls `visit` with each operation that was reached, its counts and how often it was executed.
+template <class F>
+void for_each_reached(const CountPlan& plan, const LaunchState& launch, const F& visit) {
+  s64 executions = 0, lanes = 0;
+  std::size_t code = 0;
+  for (std::size_t n = 0; n < launch.counts.size(); ++n) {
+    if (code < plan.code_starts.size() && n == plan.code_starts[code])
+      executions = lanes = 0, ++code;
+    const InstructionCount& count = launch.counts[n];
+    executions += count.begun, lanes += count.begun_lanes;
+    if (executions != 0)
+      visit(plan.operations[n], count, u64(executions - count.undone),
+            u64(lanes - count.undone_lanes));
+  }
+}
+
+Totals accesses(const Cost& cost, const InstructionCount& count) {
+  Totals t;
+  if (cost.reads) t.global_read_bytes = count.global_bytes;
+  if (cost.writes) t.global_written_bytes = count.global_bytes;
+  if (cost.reads || cost.writes)
+    t.global_sectors = count.sectors, t.global_sectors_least = count.least_sectors;
+  t.shared_bytes = count.shared_bytes;
+  t.shared_passes = count.passes, t.shared_passes_least = count.least_passes;
+  t.local_bytes = count.local_bytes;
+  return t;
+}
+
+void add_executions(Totals& t, const Cost& cost, u64 executions, u64 lanes) {
+  t.warp_instructions += executions, t.thread_instructions += lanes;
+  t.idle_lanes += executions * kLanes - lanes;
+  t.*cost.unit += lanes * cost.per_lane + executions * cost.per_warp;
+  t.barriers += cost.barrier ? executions : 0;
+}
+
+}  // namespace
+
+void add_counts(LaunchState& launch, const CountRoom& room) {
+  const std::scoped_lock lock(launch.mutex);
+  launch.counts.resize(room.counts.size(), InstructionCount{});
+  for (std::size_t i = 0; i < room.counts.size(); ++i) add(launch.counts[i], room.counts[i]);
+}
+
+std::shared_ptr<const CountPlan> plan_of(const Program& program, const InstructionSet& isa) {
+  if (program.plan == nullptr) program.plan = Planner(program, isa).make();
+  return program.plan;
+}
+
+std::vector<u64> block_executions(const CountPlan& plan, const LaunchState& launch) {
+  std::vector<u64> blocks(plan.blocks, 0);
+  for_each_reached(
+      plan, launch,
+      [&](const CountPlan::Operation& operation, const InstructionCount&, u64 executions, u64) {
+        if (operation.block != kNone) blocks[operation.block] += executions;
+      });
+  return blocks;
+}
+
+Totals add_launch(KernelCounts& kernel, const LaunchState& launch) {
+  const CountPlan& plan = *kernel.plan;
+  Totals sum;
+  ++kernel.launches;
+  kernel.lines.resize(plan.places.size());
+  kernel.covered.resize(plan.blocks, false);
+  for_each_reached(plan, launch,
+                   [&](const CountPlan::Operation& operation, const InstructionCount& count,
+                       u64 executions, u64 lanes) {
+                     Totals t = accesses(operation.cost, count);
+                     if (operation.counted) add_executions(t, operation.cost, executions, lanes);
+                     if (operation.counted) t.divergent_branches += count.divergent;
+                     if (operation.block != kNone && executions != 0)
+                       kernel.covered[operation.block] = true;
+                     kernel.lines[operation.line] += t;
+                     sum += t;
+                   });
+  return sum;
+}
+
+KernelProfile profile_of(const KernelCounts& kernel) {
+  KernelProfile profile{.kernel = kernel.plan->kernel, .launches = kernel.launches};
+  profile.blocks = kernel.plan->blocks;
+  profile.blocks_covered = u64(std::count(kernel.covered.begin(), kernel.covered.end(), true));
+  for (std::size_t i = 0; i < kernel.lines.size(); ++i) {
+    profile.totals += kernel.lines[i];
+    if (kernel.lines[i] != Totals{})
+      profile.lines.push_back({kernel.plan->places[i], kernel.lines[i]});
+  }
+  std::stable_sort(profile.lines.begin(), profile.lines.end(), [](const auto& a, const auto& b) {
+    return a.totals.warp_instructions > b.totals.warp_instructions;
+  });
+  return profile;
+}
+
+}  // namespace attest::emulator
