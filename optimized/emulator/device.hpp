@@ -21,11 +21,18 @@ struct Dim3 {
 
 /// Something a checker saw. `kind` is one word: memcheck, initcheck, racecheck, async, assert,
 /// trap, deadlock, unsupported, barrier, limit. `what` is one sentence that names kernel, block,
-/// thread and source line.
+/// thread and source line; the rest says the same to machines, as far as it is known.
 struct CheckerFinding {
   std::string kind;
   std::string what;
+  std::string kernel = {};
+  std::string file = {};  // the whole path that the PTX gives
+  std::uint32_t line = 0;
+  std::array<std::uint32_t, 3> block{}, thread{};
 };
+
+/// The name as a programmer writes it, without parameters; the mangled one when it cannot be read.
+std::string readable_name(const std::string& mangled);
 
 /// A loaded module: globals placed in device memory, kernels decoded when first launched.
 class LoadedModule;

@@ -11,16 +11,28 @@ namespace attest::emulator {
 namespace {
 
 // By enumerator.
-constexpr std::array<std::string_view, 8> kTensorNames{"f32",   "sm_70", "sm_75",  "sm_80",
-                                                       "sm_89", "sm_90", "sm_100", "sm_120"};
+constexpr std::array kTensorModels{
+    OptionName{"f32", "mma adds by fused multiply-adds in order of k"},
+    OptionName{"sm_70", "tensor cores of V100"},
+    OptionName{"sm_75", "tensor cores of T4"},
+    OptionName{"sm_80", "tensor cores of A100"},
+    OptionName{"sm_89", "tensor cores of L40 and RTX 4090"},
+    OptionName{"sm_90", "tensor cores of H100"},
+    OptionName{"sm_100", "tensor cores of B200"},
+    OptionName{"sm_120", "tensor cores of RTX 5090"},
+};
+constexpr OptionName kWorstName{
+    "worst:SEED", "approximate instructions err within their documented error, by the seed"};
 
 struct CheckName {
-  std::string_view name;
+  OptionName name;
   bool Checks::*on;
 };
-constexpr std::array kCheckNames{CheckName{"memcheck", &Checks::memcheck},
-                                 CheckName{"initcheck", &Checks::initcheck},
-                                 CheckName{"racecheck", &Checks::racecheck}};
+constexpr std::array kCheckNames{
+    CheckName{{"memcheck", "bounds, alignment and lifetime of every access"}, &Checks::memcheck},
+    CheckName{{"initcheck", "memory that is read before it was written"}, &Checks::initcheck},
+    CheckName{{"racecheck", "accesses that nothing orders, to shared and global memory"},
+              &Checks::racecheck}};
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -41,16 +53,38 @@ std::optional<std::uint64_t> number(std::string_view text) {
 }
 
 std::optional<TensorModel> tensor_named(std::string_view name) {
-  for (std::size_t i = 0; i < kTensorNames.size(); ++i) {
-    if (kTensorNames[i] == name) return static_cast<TensorModel>(i);
+  for (std::size_t i = 0; i < kTensorModels.size(); ++i) {
+    if (kTensorModels[i].name == name) return static_cast<TensorModel>(i);
   }
   return std::nullopt;
 }
 
+std::string joined(const std::vector<OptionName>& names) {
+  std::string text;
+  for (const OptionName& each : names)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", each.name);
+  return text;
+}
+
 }  // namespace
 
+std::vector<OptionName> numeric_models() {
+  std::vector<OptionName> names(kTensorModels.begin(), kTensorModels.end());
+  names.push_back(kWorstName);
+  return names;
+}
+
+std::vector<OptionName> checkers() {
+  std::vector<OptionName> names;
+  for (const CheckName& check : kCheckNames) names.push_back(check.name);
+  names.push_back({"all", "every one of them"});
+  names.push_back(
+      {"none", "none of them; barriers, member masks and deadlocks are always checked"});
+  return names;
+}
+
 std::string print(const NumericModel& model) {
-  std::string text(kTensorNames[static_cast<std::size_t>(model.tensor)]);
+  std::string text(kTensorModels[static_cast<std::size_t>(model.tensor)].name);
   if (model.worst) text += fmt::format("+worst:{}", *model.worst);
   return text;
 }
@@ -68,22 +102,23 @@ std::optional<NumericModel> parse_numerics(std::string_view text, std::string& p
       named = true;
       continue;
     }
-    problem = fmt::format("'{}' is no numeric model; there are {} and worst:SEED, joined by '+'",
-                          part, fmt::join(kTensorNames, ", "));
+    problem = fmt::format("'{}' is no numeric model; there are {}, joined by '+'", part,
+                          joined(numeric_models()));
     return std::nullopt;
   }
   if (!named && !model.worst) {
     problem = "a numeric model is wanted";
     return std::nullopt;
   }
-  if (!named) model.tensor = static_cast<TensorModel>(1 + *model.worst % (kTensorNames.size() - 1));
+  if (!named)
+    model.tensor = static_cast<TensorModel>(1 + *model.worst % (kTensorModels.size() - 1));
   return model;
 }
 
 std::string print(const Checks& checks) {
   std::vector<std::string_view> names;
   for (const CheckName& check : kCheckNames) {
-    if (checks.*check.on) names.push_back(check.name);
+    if (checks.*check.on) names.push_back(check.name.name);
   }
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ","));
 }
@@ -93,11 +128,10 @@ std::optional<Checks> parse_checks(std::string_view text, std::string& problem) 
   for (const std::string_view part : split(text, ',')) {
     bool known = part == "none";
     for (const CheckName& check : kCheckNames) {
-      if (check.name == part || part == "all") checks.*check.on = known = true;
+      if (check.name.name == part || part == "all") checks.*check.on = known = true;
     }
     if (known) continue;
-    problem = fmt::format("'{}' is no checker; there are memcheck, initcheck, racecheck, all, none",
-                          part);
+    problem = fmt::format("'{}' is no checker; there are {}", part, joined(checkers()));
     return std::nullopt;
   }
   return checks;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace attest::emulator {
 
@@ -40,6 +41,13 @@ struct DeviceOptions {
   bool counters = false;                // count per instruction (Device::profile)
   bool operator==(const DeviceOptions&) const = default;
 };
+
+/// A name that an option takes, and what it means.
+struct OptionName {
+  std::string_view name, what;
+};
+std::vector<OptionName> numeric_models();
+std::vector<OptionName> checkers();
 
 /// "sm_90", "f32", "sm_80+worst:7". "worst:7" alone is the seed with an architecture it draws.
 std::string print(const NumericModel& model);

@@ -142,6 +142,8 @@ int main(int argc, char** argv) {
     std::fputs("attest-worker is started by attest; run `attest gate --subject PLUGIN`\n", stderr);
     return 2;
   }
+  // What a program that runs by itself is told; a worker is told by attest.
+  for (const char* name : {"ATTEST_EMULATOR", "ATTEST_RECORD"}) unsetenv(name);
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
   signal(SIGINT, SIG_IGN);  // whoever sends it means attest

@@ -8,14 +8,23 @@
 #include <thread>
 #include <vector>
 
+#include "optimized/emulator/options.hpp"
 #include "reference/problem.hpp"
 
 namespace attest {
+
+/// How the emulator runs, as words of `attest list numerics` and `attest list checks`.
+struct EmulationOptions {
+  std::string numerics = emulator::print(emulator::NumericModel{});
+  std::string checks = emulator::print(emulator::Checks{});
+  std::uint64_t schedule = 0;
+};
 
 struct SubjectOptions {
   std::string subject = "ours";  // a path, or a name of `attest list subjects` or of a mutant
   std::string device = "auto";   // auto, cuda, emulated
   double case_seconds = 20;      // a call that takes longer is a fault: hung
+  EmulationOptions emulation;
 };
 
 /// The exit code after all that was printed has reached standard output, or Error: a result that
@@ -48,6 +57,9 @@ struct ReplayOptions {
   std::optional<std::string> subject;  // absent: that of the finding, or ours
   std::string device = "auto";
   double case_seconds = 20;
+  // Absent: as the finding was found, or the defaults.
+  std::optional<std::string> numerics, checks;
+  std::optional<std::uint64_t> schedule;
 };
 int replay(const ReplayOptions& options);
 
@@ -66,7 +78,22 @@ struct FootprintOptions {
 };
 int footprint(const FootprintOptions& options);
 
-/// properties, fills, formats, features, subjects, mutants or wrong_answers; empty: all of them.
+/// An endless kernel of `attest run` is stopped after as many instructions as a core that other
+/// work shares executes in a minute; at 2^25 a second, the rate a gate's time limit rests on too.
+inline constexpr std::uint64_t kRunLimit = 60 * (std::uint64_t{1} << 25);
+struct RunCommand {
+  std::vector<std::string> program;  // and its arguments
+  EmulationOptions emulation;
+  std::uint64_t schedules = 1;
+  unsigned threads = std::thread::hardware_concurrency();
+  std::uint64_t limit = kRunLimit;  // warp instructions per launch; 0: none
+  bool counters = false;
+  std::string json, report;  // a file and a folder; empty: none
+};
+int run(const RunCommand& options);
+
+/// properties, fills, formats, features, numerics, checks, subjects, mutants or wrong_answers;
+/// empty: all of them.
 int list(const std::string& what);
 
 /// The version, and the first words of every run.

@@ -9,6 +9,7 @@ Examples:
   attest gate                                  our kernels, on the emulator or a GPU
   attest gate --subject ./my_kernel.so         anybody's plugin (optimized/plugin/attest_subject.h)
   attest fuzz --subject ./my_kernel.so         until Ctrl-C; goes on where it was killed
+  attest run -- ./my_program --its-options     any CUDA program, with the emulator's checkers
   attest replay 'q=1x2x3x8 kv=1x5x8 causal' --property causality
   attest replay attest-report/findings/NAME    a finding, with the very tensors it was found on
   attest oracle mine.safetensors -o truth.safetensors --problem causal

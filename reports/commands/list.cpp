@@ -50,6 +50,18 @@ Rows features() {
   return rows;
 }
 
+Rows named(const std::vector<emulator::OptionName>& names) {
+  Rows rows;
+  for (const emulator::OptionName& each : names) rows.emplace_back(each.name, each.what);
+  return rows;
+}
+Rows numerics() {
+  return named(emulator::numeric_models());
+}
+Rows checks() {
+  return named(emulator::checkers());
+}
+
 Rows subjects() {
   Rows rows;
   for (const KnownSubject& known : known_plugins()) rows.emplace_back(known.name, known.what);
@@ -79,6 +91,8 @@ constexpr std::array kSections{
     Section{"fills", fill_rows},
     Section{"formats", formats},
     Section{"features", features},
+    Section{"numerics", numerics},
+    Section{"checks", checks},
     Section{"subjects", subjects},
     Section{"mutants", mutants},
     Section{"wrong_answers", wrong_answers},

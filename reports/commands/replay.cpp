@@ -19,6 +19,7 @@ struct Asked {
   std::string property, subject, what;
   Problem problem;
   Values values;
+  EmulationOptions emulation = {};
 };
 
 Asked asked_of(const ReplayOptions& options) {
@@ -39,6 +40,9 @@ Asked asked_of(const ReplayOptions& options) {
   }
   if (!options.property.empty()) asked.property = property_named(options.property).name;
   if (options.subject) asked.subject = *options.subject;
+  if (options.numerics) asked.emulation.numerics = *options.numerics;
+  if (options.checks) asked.emulation.checks = *options.checks;
+  if (options.schedule) asked.emulation.schedule = *options.schedule;
   if (asked.subject.empty()) asked.subject = "ours";
   return asked;
 }
@@ -62,7 +66,8 @@ void print_replay(const Replay& one) {
 
 int replay(const ReplayOptions& options) {
   const Asked asked = asked_of(options);
-  const auto make = subject_maker({asked.subject, options.device, options.case_seconds});
+  const auto make =
+      subject_maker({asked.subject, options.device, options.case_seconds, asked.emulation});
   const Subject subject = make();
   fmt::print("{}: replaying '{}' on '{}' ({})\n", version_text(), asked.what, asked.subject,
              subject.description.numerics);

@@ -10,6 +10,7 @@
 
 #include "optimized/plugin/worker.hpp"
 #include "reference/text.hpp"
+#include "reports/commands/emulation.hpp"
 
 namespace attest {
 namespace {
@@ -101,6 +102,7 @@ std::function<Subject()> subject_maker(const SubjectOptions& options) {
   worker.plugin = plugin_named(options.subject);
   worker.device = device_named(options.device);
   worker.case_seconds = options.case_seconds;
+  worker.emulator = chosen(options.emulation);
   return [worker] { return open_plugin(worker); };
 }
 

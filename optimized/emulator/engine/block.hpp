@@ -107,8 +107,6 @@ void note(Warp& warp, const Op& op, u32 lane, std::string_view kind, std::string
 /// What was noted, by block and then by place in the program.
 std::vector<CheckerFinding> taken_findings(LaunchState& launch);
 
-/// The name as a programmer writes it, without parameters; the mangled one when it cannot be read.
-std::string readable_name(const std::string& mangled);
 /// "k.cu:12", or "PTX line 7".
 std::string line_text(const LoadedModuleState& module, const ptx::Instruction& instruction);
 /// "kernel k, block (0,0,0), thread (1,0,0), k.cu:12".

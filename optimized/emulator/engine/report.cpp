@@ -26,6 +26,8 @@ std::string readable_name(const std::string& mangled) {
   if (status != 0 || text == nullptr) return mangled;
   std::string name = text;
   std::free(text);
+  constexpr std::string_view kVoid = "void ";  // of templates, whose mangled names have it
+  if (name.starts_with(kVoid)) name.erase(0, kVoid.size());
   int depth = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
     if (name[i] == '<') ++depth;
@@ -62,13 +64,34 @@ std::string place_text(const Warp& w, const Op& op, u32 lane) {
   return text;
 }
 
+namespace {
+
+CheckerFinding finding_at(const Warp& w, const Op& op, u32 lane, std::string_view kind,
+                          std::string_view what) {
+  const Program& program = *w.block->launch->program;
+  const ptx::SourceLine& source = code_of(w, op).function->body[op.origin].source;
+  CheckerFinding finding{std::string(kind), place_text(w, op, lane) + ": " + std::string(what)};
+  finding.kernel = readable_name(program.entry->function->name);
+  if (source.line != 0 && source.file < program.module->module.files.size()) {
+    finding.file = program.module->module.files[source.file];
+    finding.line = source.line;
+  }
+  for (u32 axis = 0; axis < 3; ++axis) {
+    finding.block[axis] = w.block->index[axis];
+    finding.thread[axis] = w.thread[axis][lane];
+  }
+  return finding;
+}
+
+}  // namespace
+
 void note(Warp& w, const Op& op, u32 lane, std::string_view kind, std::string_view what) {
   LaunchState& launch = *w.block->launch;
   const std::tuple key{std::string(kind), code_of(w, op).index, op.origin};
   const std::scoped_lock lock(launch.mutex);
   const auto known = launch.noted.find(key);
   if (known != launch.noted.end() && known->second.block <= w.block->number) return;
-  CheckerFinding finding{std::string(kind), place_text(w, op, lane) + ": " + std::string(what)};
+  CheckerFinding finding = finding_at(w, op, lane, kind, what);
   launch.noted.insert_or_assign(key, LaunchState::Noted{w.block->number, std::move(finding)});
 }
 
@@ -90,7 +113,7 @@ const Op* fault(Warp& w, const Op& op, u32 lane, std::string_view kind, std::str
   Block& block = *w.block;
   LaunchState& launch = *block.launch;
   block.faulted = true;
-  CheckerFinding finding{std::string(kind), place_text(w, op, lane) + ": " + std::string(what)};
+  CheckerFinding finding = finding_at(w, op, lane, kind, what);
   const std::scoped_lock lock(launch.mutex);
   if (block.number < launch.fault_block) {
     launch.fault_block = block.number;

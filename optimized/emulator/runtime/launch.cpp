@@ -1,7 +1,9 @@
 // Launches, by every protocol that nvcc has used. What a device would refuse is refused here,
 // before anything runs; what a kernel then does wrong becomes a sticky error.
+#include <cstdio>
 #include <cstring>
 
+#include "optimized/emulator/runtime/record.hpp"
 #include "optimized/emulator/runtime/runtime.hpp"
 
 namespace attest::emulator::runtime {
@@ -31,9 +33,20 @@ cudaError_t error_of(const std::string& kind) {
   return cudaErrorLaunchFailure;
 }
 
+/// Whoever supervises the process asks for the findings; else they go to its record, or to stderr.
+void tell(const CheckerFinding& finding) {
+  if (Runtime::instance().supervised) return;
+  if (Record::instance().on()) return Record::instance().finding(finding);
+  std::fprintf(stderr, "attest: %s: %s\n", finding.kind.c_str(), finding.what.c_str());
+}
+
 cudaError_t run(Kernel& kernel, const Request& request, void** arguments) {
   Device& device = Device::instance();
+  Runtime& runtime = Runtime::instance();
   const std::size_t seen = device.findings().size();
+  const std::uint64_t executed = device.counts().warp_instructions;
+  const std::string name = readable_name(kernel.name);
+  Record::instance().began(name);
   Device::Launch launch;
   launch.grid = {request.grid.x, request.grid.y, request.grid.z};
   launch.block = {request.block.x, request.block.y, request.block.z};
@@ -42,10 +55,10 @@ cudaError_t run(Kernel& kernel, const Request& request, void** arguments) {
   launch.cooperative = request.cooperative;
   const Device::Status status = device.launch(*kernel.binary->module, kernel.name, launch);
   const std::vector<CheckerFinding>& findings = device.findings();
-  Runtime& runtime = Runtime::instance();
-  for (std::size_t i = seen; i < findings.size() && !runtime.supervised; ++i) {
-    complain(findings[i].kind + ": " + findings[i].what);
-  }
+  for (std::size_t i = seen; i < findings.size(); ++i) tell(findings[i]);
+  Record::instance().ended(name, device.counts().warp_instructions - executed);
+  // The device keeps a limited number. Those that let the program go on have been told.
+  if (status == Device::Status::ok && !runtime.supervised) device.reset_findings();
   if (status == Device::Status::ok) return cudaSuccess;
   if (status == Device::Status::invalid_configuration) return cudaErrorInvalidConfiguration;
   runtime.sticky = findings.empty() ? cudaErrorLaunchFailure : error_of(findings.back().kind);

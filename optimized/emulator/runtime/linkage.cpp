@@ -40,7 +40,7 @@ std::string_view string_at(Bytes table, std::uint64_t offset) {
 
 class Elf {
  public:
-  Elf(Bytes bytes, const std::string& name) : bytes_(bytes) {
+  Elf(Bytes bytes, const std::string& name, ElfKind kind) : bytes_(bytes) {
     const auto header = load<Elf64_Ehdr>(bytes, 0);
     if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) {
       throw Error(name +
@@ -51,8 +51,12 @@ class Elf {
         header->e_machine != EM_X86_64) {
       throw Error(name + " is built for another machine; build it for 64-bit x86");
     }
-    if (header->e_type != ET_DYN) {
-      throw Error(name + " is an ELF file but no shared library; link it with -shared");
+    // A program is either at a fixed address or, by today's default, built like a library.
+    const bool program = kind == ElfKind::program && header->e_type == ET_EXEC;
+    if (header->e_type != ET_DYN && !program) {
+      throw Error(name + (kind == ElfKind::library
+                              ? " is an ELF file but no shared library; link it with -shared"
+                              : " is an ELF file but no program; link it"));
     }
     for (std::uint64_t i = 0; i < header->e_shnum; ++i) {
       const auto section = load<Elf64_Shdr>(bytes, header->e_shoff + i * sizeof(Elf64_Shdr));
@@ -131,8 +135,8 @@ bool holds_ptx(Bytes fatbins) {
 
 }  // namespace
 
-Linkage inspect_linkage(std::span<const std::byte> bytes, const std::string& name) {
-  const Elf elf(bytes, name);
+Linkage inspect_linkage(std::span<const std::byte> bytes, const std::string& name, ElfKind kind) {
+  const Elf elf(bytes, name, kind);
   Linkage result;
   elf.each<Elf64_Dyn>(SHT_DYNAMIC, [&](const Elf64_Dyn& entry, Bytes strings) {
     if (entry.d_tag != DT_NEEDED) return;
@@ -154,17 +158,17 @@ Linkage inspect_linkage(std::span<const std::byte> bytes, const std::string& nam
   return result;
 }
 
-Linkage inspect_linkage(const std::filesystem::path& path) {
+Linkage inspect_linkage(const std::filesystem::path& path, ElfKind kind) {
   const std::string name = path.string();
   std::error_code failed;
   const std::uintmax_t size = std::filesystem::file_size(path, failed);
   if (failed) throw Error(name + " cannot be read: " + failed.message());
-  if (size > kFileBytesMax) throw Error(name + " is too large to be a plugin (over 2 GiB)");
+  if (size > kFileBytesMax) throw Error(name + " is too large to be looked into (over 2 GiB)");
   std::vector<std::byte> bytes(size);
   std::ifstream file(path, std::ios::binary);
   file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
   if (!file) throw Error(name + " cannot be read; check its permissions");
-  return inspect_linkage(bytes, name);
+  return inspect_linkage(bytes, name, kind);
 }
 
 std::string emulation_obstacle(const Linkage& linkage) {

@@ -1,8 +1,10 @@
-// What a shared library says about itself in its ELF file: which libcudart it wants, whether it is
-// a subject, what device code it carries. Reads the file without loading it, so that a plugin can
-// be refused with a sentence instead of a loader's message. Knows nothing of running anything.
+// What a shared library or a program says about itself in its ELF file: which libcudart it wants,
+// whether it is a subject, what device code it carries. Reads the file without loading it, so that
+// it can be refused with a sentence instead of a loader's message. Knows nothing of running
+// anything.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -18,12 +20,15 @@ struct Linkage {
   bool has_ptx = false;          // device code that the emulator can run
 };
 
-/// Throws attest::Error for a file that is missing or no ELF64 x86-64 shared library.
-Linkage inspect_linkage(const std::filesystem::path& path);
-/// The same of bytes in memory; `name` is for the message.
-Linkage inspect_linkage(std::span<const std::byte> bytes, const std::string& name);
+enum class ElfKind : std::uint8_t { library, program };
 
-/// Why the library's kernels cannot run on the emulator, with what to do; empty when they can.
+/// Throws attest::Error for a file that is missing or no ELF64 x86-64 file of that kind.
+Linkage inspect_linkage(const std::filesystem::path& path, ElfKind kind = ElfKind::library);
+/// The same of bytes in memory; `name` is for the message.
+Linkage inspect_linkage(std::span<const std::byte> bytes, const std::string& name,
+                        ElfKind kind = ElfKind::library);
+
+/// Why its kernels cannot run on the emulator, with what to do; empty when they can.
 std::string emulation_obstacle(const Linkage& linkage);
 
 }  // namespace attest::emulator

@@ -2,18 +2,41 @@
 #include "optimized/emulator/runtime/runtime.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <thread>
 
 #include "optimized/emulator/fatbin/fatbin.hpp"
+#include "optimized/emulator/runtime/record.hpp"
 
 namespace attest::emulator::runtime {
 
+namespace {
+
+/// What the environment says. A library that was told something it does not understand must not go
+/// on as though it had been told nothing.
+DeviceOptions options_of_environment() {
+  const char* line = std::getenv("ATTEST_EMULATOR");
+  std::string problem;
+  std::optional<DeviceOptions> options = parse_options(line == nullptr ? "" : line, problem);
+  if (!options) {
+    std::fprintf(stderr, "attest: ATTEST_EMULATOR: %s\n", problem.c_str());
+    _exit(2);  // the testbed could not tell
+  }
+  const bool says_threads = line != nullptr && std::strstr(line, "threads=") != nullptr;
+  if (!says_threads) options->threads = std::max(1U, std::thread::hardware_concurrency());
+  return *options;
+}
+
+}  // namespace
+
 Runtime::Runtime() {
-  DeviceOptions options;
-  options.threads = std::max(1U, std::thread::hardware_concurrency());
+  const DeviceOptions options = options_of_environment();
   Device::instance().configure(options);
+  Record::instance().options(options);
 }
 
 Runtime& Runtime::instance() {
@@ -27,7 +50,8 @@ cudaError_t& last_error() {
   return error;
 }
 
-void complain(const std::string& what) {
+void complain(const std::string& what, std::string_view kind) {
+  if (Record::instance().on()) return Record::instance().obstacle(kind, what);
   std::fprintf(stderr, "attest: %s\n", what.c_str());
 }
 
@@ -66,7 +90,7 @@ cudaError_t Runtime::load(Binary& binary) {
   binary.module = std::move(loaded.module);
   binary.error = loaded.error;
   if (binary.error != cudaSuccess) {
-    complain(loaded.why);
+    complain(loaded.why, "load");
     if (load_error.empty()) load_error = loaded.why;
     return binary.error;
   }

@@ -13,6 +13,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -91,8 +92,9 @@ class Runtime {
 
 /// The calling thread's last error.
 cudaError_t& last_error();
-/// A sentence on stderr, begun with "attest: ".
-void complain(const std::string& what);
+/// Says what the emulator cannot do: on stderr, begun with "attest: ", or in the process's record.
+/// `kind` is load (code cannot be used) or call (a function is not emulated).
+void complain(const std::string& what, std::string_view kind = "call");
 
 /// Runs one API function's body: one at a time, no exception gets out, the error is remembered.
 /// Functions that do not touch the device answer even after a fault.

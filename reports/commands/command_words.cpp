@@ -1,0 +1,211 @@
+// Every word that a command line of attest may hold, and what `--help` says of it.
+#include "reports/commands/command_words.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace attest {
+namespace {
+
+constexpr unsigned kThreadsMax = 1024;
+
+std::string threads_error(const std::string& word) {
+  unsigned number = 0;
+  const auto [stop, failed] = std::from_chars(word.data(), word.data() + word.size(), number);
+  const bool good = failed == std::errc() && stop == word.data() + word.size();
+  return good && number >= 1 && number <= kThreadsMax
+             ? std::string()
+             : fmt::format("'{}' is not between 1 and {}", word, kThreadsMax);
+}
+
+void add(std::vector<OptionWord>& words, std::vector<OptionWord> more) {
+  for (OptionWord& word : more) words.push_back(std::move(word));
+}
+
+std::vector<OptionWord> emulation(EmulationOptions& options) {
+  return {{.name = "--numerics",
+           .what = "of the emulator: a name of `attest list numerics`, or two joined by +",
+           .place = &options.numerics},
+          {.name = "--checks",
+           .what = "of the emulator: names of `attest list checks`, separated by commas",
+           .place = &options.checks},
+          {.name = "--schedule",
+           .what = "seed of a legal order of warps, blocks and arrivals; 0: the strictest",
+           .place = &options.schedule,
+           .problem = count_error}};
+}
+
+std::vector<OptionWord> device(std::string& name, double& seconds) {
+  return {{.name = "--device", .what = "auto, cuda or emulated", .place = &name},
+          {.name = "--case-seconds",
+           .what = "a call that takes longer is a fault: hung",
+           .place = &seconds}};
+}
+
+std::vector<OptionWord> campaign(CampaignCommand& options) {
+  std::vector<OptionWord> words{
+      {.name = "--subject",
+       .what = "path of a plugin, or a name of `attest list subjects` or `mutants`",
+       .place = &options.subject.subject}};
+  add(words, device(options.subject.device, options.subject.case_seconds));
+  add(words, emulation(options.subject.emulation));
+  add(words, {{.name = "--budget", .what = "time, as 45s, 10m or 1h", .place = &options.budget},
+              {.name = "--cases",
+               .what = "number of cases to draw",
+               .place = &options.cases,
+               .problem = count_error},
+              {.name = "--seed",
+               .what = "decides every case",
+               .place = &options.seed,
+               .problem = count_error},
+              {.name = "--threads",
+               .what = "cases at once",
+               .place = &options.threads,
+               .problem = threads_error},
+              {.name = "--properties",
+               .what = "only these, separated by commas",
+               .place = &options.properties,
+               .separator = ','},
+              {.name = "--report",
+               .what = "folder for run.json, junit.xml, summary.md, cases.log and findings",
+               .place = &options.report}});
+  return words;
+}
+
+CommandWord replay_words(ReplayOptions& options) {
+  CommandWord command{.name = "replay",
+                      .what = "run one case again, bit for bit",
+                      .example = "attest replay 'q=1x2x3x8 kv=1x5x8 causal' --property causality",
+                      .act = [&options] { return replay(options); },
+                      .options = {}};
+  command.options = {{.name = "what",
+                      .what = "case line, safetensors file or finding's folder",
+                      .place = &options.what,
+                      .required = true},
+                     {.name = "--property",
+                      .what = "else what the finding says, or all",
+                      .place = &options.property},
+                     {.name = "--problem",
+                      .what = "words of a case line, for a safetensors file",
+                      .place = &options.problem},
+                     {.name = "--subject",
+                      .what = "as for gate; else what the finding says",
+                      .place = &options.subject},
+                     {.name = "--numerics",
+                      .what = "as for gate; else what the finding says",
+                      .place = &options.numerics},
+                     {.name = "--checks",
+                      .what = "as for gate; else what the finding says",
+                      .place = &options.checks},
+                     {.name = "--schedule",
+                      .what = "as for gate; else what the finding says",
+                      .place = &options.schedule,
+                      .problem = count_error}};
+  add(command.options, device(options.device, options.case_seconds));
+  return command;
+}
+
+CommandWord oracle_words(OracleOptions& options) {
+  return {.name = "oracle",
+          .what = "the certified truth for a case or for anybody's tensors",
+          .example = "attest oracle mine.safetensors -o truth.safetensors --problem causal",
+          .act = [&options] { return oracle(options); },
+          .options = {{.name = "what",
+                       .what = "case line or safetensors file",
+                       .place = &options.what,
+                       .required = true},
+                      {.name = "-o,--out", .what = "file to write", .place = &options.out},
+                      {.name = "--problem",
+                       .what = "words of a case line, for a safetensors file",
+                       .place = &options.problem},
+                      {.name = "--digits", .what = "50 or 100", .place = &options.digits}}};
+}
+
+CommandWord footprint_words(FootprintOptions& options) {
+  return {
+      .name = "footprint",
+      .what = "bytes of a KV cache, exactly, with the formula",
+      .example = "attest footprint --layers 32 --kv-heads 8 --depth 128 --tokens 8192",
+      .act = [&options] { return footprint(options); },
+      .options = {
+          {.name = "--layers", .what = "", .place = &options.layers, .required = true},
+          {.name = "--kv-heads", .what = "", .place = &options.kv_heads, .required = true},
+          {.name = "--depth",
+           .what = "width of K, and of V",
+           .place = &options.depth,
+           .required = true},
+          {.name = "--v-depth", .what = "width of V when it differs", .place = &options.v_depth},
+          {.name = "--tokens", .what = "", .place = &options.tokens, .required = true},
+          {.name = "--batch", .what = "", .place = &options.batch},
+          {.name = "--format", .what = "of the cache", .place = &options.format}}};
+}
+
+CommandWord run_words(RunCommand& options) {
+  CommandWord command{
+      .name = "run",
+      .what = "run any CUDA program on the emulator, with its checkers",
+      .example = "attest run --numerics sm_90 --report found -- ./my_program --its-options",
+      .act = [&options] { return run(options); },
+      .options = {}};
+  command.options = emulation(options.emulation);
+  add(command.options,
+      {{.name = "--schedules",
+        .what = "run it this often, under one seed after another, until something is found",
+        .place = &options.schedules,
+        .problem = count_error},
+       {.name = "--threads",
+        .what = "host threads that run blocks; changes no result",
+        .place = &options.threads,
+        .problem = threads_error},
+       {.name = "--limit",
+        .what = "warp instructions per launch before a loop counts as endless; 0: none",
+        .place = &options.limit,
+        .problem = count_error},
+       {.name = "--counters",
+        .what = "count per kernel and source line what was executed",
+        .place = &options.counters},
+       {.name = "--json", .what = "file for what was found", .place = &options.json},
+       {.name = "--report",
+        .what = "folder for program.json and program.txt",
+        .place = &options.report},
+       {.name = "program",
+        .what = "behind --: a program or script, and its arguments",
+        .place = &options.program,
+        .required = true}});
+  return command;
+}
+
+}  // namespace
+
+std::vector<CommandWord> command_words(AllOptions& options) {
+  std::vector<CommandWord> commands;
+  commands.push_back({.name = "gate",
+                      .what = "judge a subject: may this change go in?",
+                      .example = "attest gate --subject ./mine.so --budget 60s",
+                      .act = [&options] { return gate(options.gate); },
+                      .options = campaign(options.gate)});
+  commands.push_back({.name = "fuzz",
+                      .what = "gate without an end; findings join a corpus",
+                      .example = "attest fuzz --subject ./mine.so --corpus found",
+                      .act = [&options] { return fuzz(options.fuzz); },
+                      .options = campaign(options.fuzz)});
+  commands.back().options.push_back({.name = "--corpus",
+                                     .what = "folder of findings, and of where to go on",
+                                     .place = &options.fuzz.corpus});
+  commands.push_back(run_words(options.run));
+  commands.push_back(replay_words(options.replay));
+  commands.push_back(oracle_words(options.oracle));
+  commands.push_back(footprint_words(options.footprint));
+  commands.push_back(
+      {.name = "list",
+       .what = "every name there is",
+       .example = "attest list properties",
+       .act = [&options] { return list(options.list); },
+       .options = {{.name = "what",
+                    .what = "properties, fills, formats, numerics, checks, subjects, mutants, ...",
+                    .place = &options.list}}});
+  return commands;
+}
+
+}  // namespace attest

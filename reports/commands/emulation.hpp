@@ -1,0 +1,11 @@
+// How the emulator shall run, from the words of a command line.
+#pragma once
+#include "optimized/emulator/options.hpp"
+#include "reports/commands/commands.hpp"
+
+namespace attest {
+
+/// Throws Error naming the option, the word that is wrong and the nearest right one.
+emulator::DeviceOptions chosen(const EmulationOptions& options);
+
+}  // namespace attest
