@@ -34,6 +34,7 @@ void deliver(const Fragment& f, const Barrier& barrier) {
 
 void complete(Block& block, u32 number) {
   Barrier& barrier = block.barriers[number];
+  block.async.progress();
   for (Warp& w : block.warps) {
     for (u32 i = 0; i < w.other_count; ++i) {
       Fragment& f = w.others[i];

@@ -60,6 +60,7 @@ void build_block(Block& block, LaunchState& launch) {
                  (launch.options.checks.racecheck ? kWatchRace : 0) |
                  (block.room != nullptr ? kWatchCount : 0));
     w.clock = launch.shares_clock ? &launch.clock : &block.clock;
+    w.forbidden = &block.async.bounds;
     w.grid_workspace = launch.grid_workspace;
     w.numerics = &launch.options.numerics;
     w.counts = nullptr;
@@ -122,6 +123,7 @@ void start_block(Block& block, LaunchState& launch, u64 number) {
   block.schedule = Schedule(launch.options.schedule, launch.number, number);
   block.faulted = false;
   block.printed.clear();
+  reset_async(block);
   for (Barrier& b : block.barriers) b = Barrier{};
   const u64 misaligned = reinterpret_cast<u64>(block.shared_room.data()) % 64;
   u8* shared = block.shared_room.data() + (misaligned ? 64 - misaligned : 0);
@@ -193,7 +195,10 @@ Progress run_block(Block& block, s64 quantum, bool& polled) {
     block.next_warp = (block.next_warp + 1) % block.warps.size();
     if (quantum <= 0) return Progress::paused;
   }
-  if (block.live_threads == 0) return Progress::finished;
+  if (block.live_threads == 0) {
+    end_async(block);
+    return Progress::finished;
+  }
   return report_deadlock(block);
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "optimized/emulator/device.hpp"
+#include "optimized/emulator/engine/async.hpp"
 #include "optimized/emulator/engine/code.hpp"
 #include "optimized/emulator/engine/schedule.hpp"
 
@@ -88,6 +89,7 @@ struct Block {
   bool faulted = false;
   std::size_t next_warp = 0;
   Schedule schedule;
+  Async async;
   u64 clock = 0;
 };
 
@@ -109,6 +111,8 @@ std::vector<CheckerFinding> taken_findings(LaunchState& launch);
 
 /// "k.cu:12", or "PTX line 7".
 std::string line_text(const LoadedModuleState& module, const ptx::Instruction& instruction);
+/// The same of an operation that a warp executes.
+std::string line_of(const Warp& warp, const Op& op);
 /// "kernel k, block (0,0,0), thread (1,0,0), k.cu:12".
 std::string place_text(const Warp& warp, const Op& op, u32 lane);
 

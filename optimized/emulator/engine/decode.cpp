@@ -215,6 +215,10 @@ void Decoder::dispatch(const ptx::Instruction& i, const Spelling& s) {
     case Opcode::bar:
     case Opcode::barrier:
       return barrier(i, s);
+    case Opcode::cp:
+      return async_copy(i, s);
+    case Opcode::mbarrier:
+      return mbarrier(i, s);
     case Opcode::alloca:
     case Opcode::stacksave:
     case Opcode::stackrestore:

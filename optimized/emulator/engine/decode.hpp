@@ -101,6 +101,10 @@ class Decoder {
   void call(const ptx::Instruction& i);
   Passing passing(const ptx::Operand& o);
 
+  // decode_async.cpp: asynchronous copies and mbarriers
+  void async_copy(const ptx::Instruction& i, const Spelling& s);
+  void mbarrier(const ptx::Instruction& i, const Spelling& s);
+
   const LoadedModuleState& module_;
   Program& program_;
   Code& code_;

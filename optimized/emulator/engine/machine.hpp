@@ -109,7 +109,14 @@ enum WatchFlag : u8 {
   kWatchInit = 1,
   kWatchRace = 2,
   kWatchCount = 4,
-  kWatchPending = 8,  // set while the block has asynchronous copies under way
+  kWatchPending = 8,  // set while the block has asynchronous copies under way, or mbarriers
+};
+
+/// Bounds of what ordinary accesses must not touch for now, to pass by it quickly: destinations of
+/// copies under way and mbarriers as offsets in shared memory, sources as host addresses (writes).
+struct Forbidden {
+  u32 low[2] = {~0u, ~0u}, high[2] = {0, 0};
+  u64 source_low = ~u64{0}, source_high = 0;
 };
 
 /// Lanes that stand at the same place. `wait` says why they cannot run.
@@ -150,7 +157,8 @@ struct alignas(64) Warp {
   u32 index;         // within the block
   u32 other_count;
   u64 uncounted;
-  u64* clock;          // of the block: advances with what it executes
+  u64* clock;  // of the block: advances with what it executes
+  const Forbidden* forbidden;
   u64 grid_workspace;  // what %envreg1 and %envreg2 tell: of a cooperative launch, or 0
   u8 watch;            // WatchFlag
   u8 polled;           // touched memory that other blocks may change, since last asked
@@ -222,6 +230,9 @@ const Op* wait_for_warp(Warp& warp, const Op& op);
 /// Checks and translates `at` (generic or global addresses) for the lanes of warp.mask.
 /// False: a fault was recorded.
 bool find_places(const Op& op, Warp& warp, u64* at, u32 bytes, Space space);
+/// An access came near something forbidden: records a finding for each lane that touches it. `at`
+/// are host addresses.
+void judge_forbidden(const Op& op, Warp& warp, Access access, const u64* at, u32 bytes);
 /// Records the fault of an access outside shared, local or param memory.
 void fault_place(const Op& op, Warp& warp, u32 lane, u64 offset, u32 bytes, Space space);
 

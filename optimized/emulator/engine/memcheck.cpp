@@ -15,14 +15,14 @@ constexpr u64 kNullBytes = 4096;          // no allocation begins this low
 
 bool is_store(const Op& op, const Warp& w) {
   const std::string& opcode = w.frame->code->function->body[op.origin].opcode;
-  return opcode == "st" || opcode == "red" || opcode == "atom";
+  return opcode == "st" || opcode == "red" || opcode == "atom" || opcode == "mbarrier";
 }
 
 std::string access_text(const Op& op, const Warp& w, u32 bytes, std::string_view space) {
   const std::string& opcode = w.frame->code->function->body[op.origin].opcode;
-  const std::string_view verb = opcode == "st"                        ? "writes"
-                                : opcode == "atom" || opcode == "red" ? "updates"
-                                                                      : "reads";
+  const bool writes = opcode == "st" || (opcode == "cp" && space == "shared");
+  const bool updates = opcode == "atom" || opcode == "red" || opcode == "mbarrier";
+  const std::string_view verb = writes ? "writes" : updates ? "updates" : "reads";
   return fmt::format("{} {} bytes of {} memory", verb, bytes, space);
 }
 

@@ -48,6 +48,10 @@ std::string line_text(const LoadedModuleState& module, const ptx::Instruction& i
   return fmt::format("PTX line {}", instruction.text_line);
 }
 
+std::string line_of(const Warp& w, const Op& op) {
+  return line_text(*w.block->launch->program->module, code_of(w, op).function->body[op.origin]);
+}
+
 std::string place_text(const Warp& w, const Op& op, u32 lane) {
   const Program& program = *w.block->launch->program;
   const Code& code = code_of(w, op);

@@ -181,6 +181,7 @@ const Op* end_lanes(Warp& w, const Op& op) {
   for (Frame* f = w.frame; f != nullptr; f = f->parent) f->lanes &= ~ending;
   Block& block = *w.block;
   block.live_threads -= u32(__builtin_popcount(ending));
+  end_copies(w, ending);
   // Lanes that wait for ended ones wait no longer: they look again.
   for (u32 i = 0; i < w.other_count; ++i) {
     const Wait wait = w.others[i].wait;
