@@ -23,6 +23,14 @@ bool ends_flow(const ptx::Instruction& i) {
          (i.opcode == "bra" || i.opcode == "ret" || i.opcode == "exit");
 }
 
+std::string why_undefined(const Spelling& s) {
+  const bool together = s.opcode == Opcode::shfl || s.opcode == Opcode::vote ||
+                        s.opcode == Opcode::match || s.opcode == Opcode::redux;
+  if (together && !s.has(Modifier::sync))
+    return "warps no longer run in step; use the .sync form";
+  return "PTX has no such combination of types and modifiers";
+}
+
 /// How many operands the instructions decoded by hand need at least; the patterns check their own.
 std::size_t least_operands(Opcode opcode) {
   switch (opcode) {
@@ -48,7 +56,13 @@ std::size_t least_operands(Opcode opcode) {
     case Opcode::stackrestore:
     case Opcode::bra:
     case Opcode::call:
+    case Opcode::createpolicy:
       return 1;
+    case Opcode::brx:
+      return 2;
+    case Opcode::mad:
+    case Opcode::madc:
+      return 4;
     default:
       return 0;
   }
@@ -132,6 +146,10 @@ void Decoder::instruction(u32 index) {
   const SpellingResult spelled = spell(i);
   if (!spelled.problem.empty()) {
     unsupported(i, first, spelled.problem);
+    return;
+  }
+  if (!is_defined(spelled.spelling)) {
+    unsupported(i, first, why_undefined(spelled.spelling));
     return;
   }
   try {
@@ -225,6 +243,15 @@ void Decoder::dispatch(const ptx::Instruction& i, const Spelling& s) {
       return stack(i, s);
     case Opcode::bra:
       return branch(i);
+    case Opcode::brx:
+      return branch_to_one_of(i);
+    case Opcode::madc:
+      return extended_product(i, s);
+    case Opcode::mad:
+      return s.has(Modifier::cc) ? extended_product(i, s) : by_pattern(i, s);
+    case Opcode::lop3:
+      return s.has(Modifier::and_) || s.has(Modifier::or_) ? table_and_predicate(i, s)
+                                                            : by_pattern(i, s);
     case Opcode::call:
       return call(i);
     case Opcode::ret:
@@ -234,6 +261,15 @@ void Decoder::dispatch(const ptx::Instruction& i, const Spelling& s) {
       skip_unless_guarded(i);
       emit(select(s.opcode, s));
       return;
+    case Opcode::createpolicy: {
+      const u32 d = destination(i.operands[0], ptx::Type::b64);
+      Op& op = emit(Plain::copy_wide);
+      op.d = d, op.a = wide_constant(0);
+      finish_destination(i.operands[0], ptx::Type::b64, d);
+      return;
+    }
+    case Opcode::applypriority:
+    case Opcode::discard:
     case Opcode::prefetch:
     case Opcode::prefetchu:
     case Opcode::brkpt:

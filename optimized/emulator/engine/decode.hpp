@@ -84,6 +84,8 @@ class Decoder {
   void set(const ptx::Instruction& i, const Spelling& s);
   void combine(const Spelling& s, u32 p, const ptx::Operand& c);
   void select_by_predicate(u32 d, u32 a, u32 b, u32 p, bool negated, bool wide);
+  void extended_product(const ptx::Instruction& i, const Spelling& s);
+  void table_and_predicate(const ptx::Instruction& i, const Spelling& s);
   void mov(const ptx::Instruction& i, const Spelling& s);
   void unpack(const std::vector<ptx::Operand>& parts, const ptx::Operand& from, ptx::Type type);
   u32 pack(const std::vector<ptx::Operand>& parts, ptx::Type type);
@@ -98,6 +100,7 @@ class Decoder {
   void barrier(const ptx::Instruction& i, const Spelling& s);
   void stack(const ptx::Instruction& i, const Spelling& s);
   void branch(const ptx::Instruction& i);
+  void branch_to_one_of(const ptx::Instruction& i);
   void call(const ptx::Instruction& i);
   Passing passing(const ptx::Operand& o);
 

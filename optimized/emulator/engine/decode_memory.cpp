@@ -43,6 +43,10 @@ Element element_of(Type type) {
   }
 }
 
+const Op* beyond_labels(const Op& op, Warp& w) {
+  return fault(w, op, u32(__builtin_ctz(w.active)), "memcheck", w.frame->code->notes[op.cache]);
+}
+
 bool polls(const Spelling& s) {
   return s.has(Modifier::volatile_) || s.has(Modifier::relaxed) || s.has(Modifier::acquire) ||
          s.has(Modifier::cv);
@@ -123,17 +127,31 @@ void Decoder::atomic(const ptx::Instruction& i, Spelling s) {
   const Space space =
       s.has(Modifier::shared) || s.has(Modifier::shared_cta) ? Space::shared : Space::generic;
   const Address at = address(i.operands[first], space);
-  const u32 b = source(i.operands[first + 1], type);
-  const u32 c = i.operands.size() > first + 2 ? source(i.operands[first + 2], type) : kNone;
-  const bool wanted = has_result && i.operands[0].kind != Operand::Kind::sink;
-  const u32 d = wanted ? destination(i.operands[0], type) : kNone;
+  const unsigned parts = s.vector;
+  const auto part_of = [&](const Operand& o, unsigned n) -> const Operand& {
+    if (parts == 1) return o;
+    if (o.kind != Operand::Kind::vector || o.elements.size() != parts)
+      throw Unsupported{fmt::format("{} elements are wanted", parts)};
+    return o.elements[n];
+  };
   if (at.space == Space::shared) s.modifiers.add(Modifier::shared);
   program_.communicates |= is_common(at.space);
   s.vector = at.wide ? 2 : 1;
-  Op& op = emit(select(s.opcode, s));
-  op.d = d, op.a = at.base, op.b = b, op.c = c, op.immediate = at.displacement;
-  op.cache = program_.interval_count++;
-  if (wanted) finish_destination(i.operands[0], type, d);
+  const bool compares = s.has(Modifier::cas);
+  if (compares && i.operands.size() < first + 3) throw Unsupported{"it has too few operands"};
+  // The elements of a vector are updated one by one, as PTX leaves open.
+  for (unsigned n = 0; n < parts; ++n) {
+    const u32 b = source(part_of(i.operands[first + 1], n), type);
+    const u32 c = compares ? source(i.operands[first + 2], type) : kNone;
+    const bool wanted = has_result && i.operands[0].kind != Operand::Kind::sink;
+    const Operand* to = wanted ? &part_of(i.operands[0], n) : nullptr;
+    const u32 d = wanted ? destination(*to, type) : kNone;
+    Op& op = emit(select(s.opcode, s));
+    op.d = d, op.a = at.base, op.b = b, op.c = c;
+    op.immediate = at.displacement + s64(n * ptx::size_of(type));
+    op.cache = program_.interval_count++;
+    if (wanted) finish_destination(*to, type, d);
+  }
 }
 
 void Decoder::warp_operation(const ptx::Instruction& i, const Spelling& s) {
@@ -261,6 +279,31 @@ void Decoder::branch(const ptx::Instruction& i) {
   Op& op = emit(Plain::bra_conditional);
   op.guard = predicate_slot(i.guard);
   op.guard_negated = i.guard_negated;
+}
+
+/// brx.idx: one comparison and one branch per label; an index beyond the list is a fault.
+void Decoder::branch_to_one_of(const ptx::Instruction& i) {
+  const Operand& targets = i.operands[1];
+  if (targets.kind != Operand::Kind::vector) throw Unsupported{"it names no list of labels"};
+  skip_unless_guarded(i);
+  const u32 index = source(i.operands[0], Type::b32), chosen = predicate_temporary();
+  Spelling equal;
+  equal.opcode = Opcode::setp;
+  equal.types[0] = Type::b32, equal.type_count = 1;
+  equal.modifiers.add(Modifier::eq);
+  for (std::size_t n = 0; n < targets.elements.size(); ++n) {
+    if (targets.elements[n].kind != Operand::Kind::label)
+      throw Unsupported{"one of its targets is no label"};
+    Op& compare = emit(select(Opcode::setp, equal));
+    compare.d = chosen, compare.a = index, compare.b = narrow_constant(u32(n));
+    fixups_.push_back({u32(code_.ops.size()), u32(targets.elements[n].immediate), false});
+    Op& jump = emit(Plain::bra_conditional);
+    jump.guard = chosen;
+    jump.flags |= kUncounted;
+  }
+  code_.notes.push_back(
+      fmt::format("the index is not below {}, the number of labels", targets.elements.size()));
+  emit(&beyond_labels).cache = u32(code_.notes.size() - 1);
 }
 
 Passing Decoder::passing(const Operand& o) {

@@ -73,6 +73,15 @@ inline u32 put_add_bf16x2(u32 old, u32 b, u32) {
   return pair2<arith16<BF16, Half::add, false, false>>(old, b);
 }
 
+template <class H, bool kMaximum>
+u16 put_extreme_16(u16 old, u16 b, u16) {
+  return extreme16<H, kMaximum, false, false, false>(old, b);
+}
+template <class H, bool kMaximum>
+u32 put_extreme_pair(u32 old, u32 b, u32) {
+  return pair2<extreme16<H, kMaximum, false, false, false>>(old, b);
+}
+
 template <class T, Space kSpace, class A, auto F>
 const Op* atomic(const Op& op, Warp& w) {
   using Word = Unsigned<T>;
@@ -120,6 +129,19 @@ Handler arithmetic(const Spelling& s, Space space, bool wide) {
   return bitwise<Unsigned<T>>(s, space, wide);
 }
 
+template <class H, auto Add>
+Handler of_halves(const Spelling& s, Space space, bool wide) {
+  if (s.has(M::add)) return in_space<u16, Add>(space, wide);
+  if (s.has(M::min)) return in_space<u16, put_extreme_16<H, false>>(space, wide);
+  return s.has(M::max) ? in_space<u16, put_extreme_16<H, true>>(space, wide) : nullptr;
+}
+template <class H, auto Add>
+Handler of_pairs(const Spelling& s, Space space, bool wide) {
+  if (s.has(M::add)) return in_space<u32, Add>(space, wide);
+  if (s.has(M::min)) return in_space<u32, put_extreme_pair<H, false>>(space, wide);
+  return s.has(M::max) ? in_space<u32, put_extreme_pair<H, true>>(space, wide) : nullptr;
+}
+
 /// The decoder tells the width of addresses through `vector`: 2 means 64 bits.
 Handler select(const Spelling& s) {
   const bool wide = s.vector == 2;
@@ -146,13 +168,13 @@ Handler select(const Spelling& s) {
     case Type::f64:
       return s.has(M::add) ? in_space<u64, put_add_f64>(space, wide) : nullptr;
     case Type::f16:
-      return s.has(M::add) ? in_space<u16, put_add_f16>(space, wide) : nullptr;
+      return of_halves<F16, put_add_f16>(s, space, wide);
     case Type::bf16:
-      return s.has(M::add) ? in_space<u16, put_add_bf16>(space, wide) : nullptr;
+      return of_halves<BF16, put_add_bf16>(s, space, wide);
     case Type::f16x2:
-      return s.has(M::add) ? in_space<u32, put_add_f16x2>(space, wide) : nullptr;
+      return of_pairs<F16, put_add_f16x2>(s, space, wide);
     case Type::bf16x2:
-      return s.has(M::add) ? in_space<u32, put_add_bf16x2>(space, wide) : nullptr;
+      return of_pairs<BF16, put_add_bf16x2>(s, space, wide);
     default:
       return nullptr;
   }

@@ -77,15 +77,17 @@ Handler float_from_int(const Spelling& s) {
   switch (s.types[0]) {
 #define ATTEST_INT_F32(F, R) lanewise<F<A, R>>
     case Type::f32:
-      if (s.has(M::sat)) return nullptr;
+      if (s.has(M::sat)) ATTEST_ROUNDINGS(ATTEST_INT_F32, int_to_f32_saturated)
       ATTEST_ROUNDINGS(ATTEST_INT_F32, int_to_f32)
       return nullptr;
     case Type::f64:
+      if (s.has(M::sat)) ATTEST_ROUNDINGS(ATTEST_INT_F32, int_to_f64_saturated)
       ATTEST_ROUNDINGS(ATTEST_INT_F32, int_to_f64) return nullptr;
-#define ATTEST_INT_F16(F, R) lanewise<F<F16, A, R>>
+#define ATTEST_INT_F16(F, R) \
+  s.has(M::sat) ? lanewise<F<F16, A, R, true>> : lanewise<F<F16, A, R, false>>
     case Type::f16:
       ATTEST_ROUNDINGS(ATTEST_INT_F16, int_to_16) return nullptr;
-#define ATTEST_INT_BF16(F, R) lanewise<F<BF16, A, R>>
+#define ATTEST_INT_BF16(F, R) lanewise<F<BF16, A, R, false>>
     case Type::bf16:
       ATTEST_ROUNDINGS(ATTEST_INT_BF16, int_to_16) return nullptr;
     default:
@@ -106,7 +108,7 @@ Handler f32_from_float(const Spelling& s) {
     case Type::f16:
       return s.has(M::sat) ? lanewise<to_f32<F16, true>> : lanewise<to_f32<F16, false>>;
     case Type::bf16:
-      return s.has(M::sat) ? lanewise<to_f32<BF16, true>> : lanewise<to_f32<BF16, false>>;
+      return s.has(M::ftz) ? lanewise<to_f32_flushed<BF16, false>> : lanewise<to_f32<BF16, false>>;
     default:
       return nullptr;
   }
@@ -123,9 +125,9 @@ Handler f64_from_float(const Spelling& s) {
       if (is_integral(s)) ATTEST_INTEGRAL(ATTEST_F64_INTEGRAL)
       return s.has(M::sat) ? lanewise<f64_to_f64<true>> : lanewise<f64_to_f64<false>>;
     case Type::f16:
-      return lanewise<to_f64<F16>>;
+      return s.has(M::sat) ? lanewise<to_f64<F16, true>> : lanewise<to_f64<F16, false>>;
     case Type::bf16:
-      return lanewise<to_f64<BF16>>;
+      return lanewise<to_f64<BF16, false>>;
     default:
       return nullptr;
   }
@@ -134,8 +136,10 @@ template <class H, class Other>
 Handler half_from_float(const Spelling& s) {
   switch (s.types[1]) {
     case Type::f32:
-#define ATTEST_F32_HALF(F, R) lanewise<F<H, R>>
+#define ATTEST_F32_HALF(F, R) s.has(M::sat) ? lanewise<F<H, R, true>> : lanewise<F<H, R, false>>
       if (s.has(M::ftz)) ATTEST_ROUNDINGS(ATTEST_F32_HALF, f32_to_16_flushed)
+#define ATTEST_F32_FINITE(F, R) s.has(M::relu) ? lanewise<F<H, R, true>> : lanewise<F<H, R, false>>
+      if (s.has(M::satfinite)) ATTEST_ROUNDINGS(ATTEST_F32_FINITE, f32_to_16_finite)
 #define ATTEST_F32_HALF_FLAGS(F, R)                \
   s.has(M::relu)  ? lanewise<F<H, R, false, true>> \
   : s.has(M::sat) ? lanewise<F<H, R, true, false>> \
@@ -149,11 +153,13 @@ Handler half_from_float(const Spelling& s) {
     case Type::f16:
     case Type::bf16: {
       const bool same = (s.types[1] == Type::f16) == (H::kDropped == F16::kDropped);
-#define ATTEST_HALF_INTEGRAL(R) lanewise<integral16<H, R>>
+#define ATTEST_HALF_INTEGRAL(R) \
+  s.has(M::sat) ? lanewise<integral16<H, R, true>> : lanewise<integral16<H, R, false>>
       if (same && is_integral(s)) ATTEST_INTEGRAL(ATTEST_HALF_INTEGRAL)
-#define ATTEST_HALF_SAME(F, R) lanewise<F<H, H, R>>
+#define ATTEST_HALF_SAME(F, R) \
+  s.has(M::sat) ? lanewise<F<H, H, R, true>> : lanewise<F<H, H, R, false>>
       if (same) ATTEST_ROUNDINGS(ATTEST_HALF_SAME, convert16)
-#define ATTEST_HALF_OTHER(F, R) lanewise<F<H, Other, R>>
+#define ATTEST_HALF_OTHER(F, R) lanewise<F<H, Other, R, false>>
       ATTEST_ROUNDINGS(ATTEST_HALF_OTHER, convert16)
       return nullptr;
     }
@@ -188,13 +194,46 @@ Handler eight_bits(const Spelling& s) {
   return relu ? lanewise<narrow_halves<F, true>> : lanewise<narrow_halves<F, false>>;
 }
 Handler tensor_float(const Spelling& s) {
-  if (s.types[1] != Type::f32 || s.has(M::satfinite)) return nullptr;
-  const bool relu = s.has(M::relu);
   constexpr Rounding nearest = Rounding::nearest, zero = Rounding::zero;
-  if (s.has(M::rna)) return relu ? nullptr : lanewise<to_tf32<nearest, true, false>>;
-  if (s.has(M::rz))
-    return relu ? lanewise<to_tf32<zero, false, true>> : lanewise<to_tf32<zero, false, false>>;
-  return relu ? lanewise<to_tf32<nearest, false, true>> : lanewise<to_tf32<nearest, false, false>>;
+#define ATTEST_TF32(MODE, AWAY)                                                           \
+  s.has(M::relu) ? (s.has(M::satfinite) ? lanewise<to_tf32<MODE, AWAY, true, true>>       \
+                                        : lanewise<to_tf32<MODE, AWAY, true, false>>)     \
+                 : (s.has(M::satfinite) ? lanewise<to_tf32<MODE, AWAY, false, true>>      \
+                                        : lanewise<to_tf32<MODE, AWAY, false, false>>)
+  if (s.has(M::rna)) return ATTEST_TF32(nearest, true);
+  return s.has(M::rz) ? ATTEST_TF32(zero, false) : ATTEST_TF32(nearest, false);
+}
+template <class F>
+Handler tiny(const Spelling& s) {
+  if (s.types[0] == Type::f16x2)
+    return s.has(M::relu) ? lanewise<widen_tiny_pair<F, true>>
+                          : lanewise<widen_tiny_pair<F, false>>;
+  return s.has(M::relu) ? lanewise<narrow_tiny_pair<F, true>>
+                        : lanewise<narrow_tiny_pair<F, false>>;
+}
+Handler exponents(const Spelling& s) {
+  if (s.types[0] == Type::bf16x2) return lanewise<from_exponents>;
+#define ATTEST_EXPONENTS(F)                                                        \
+  s.has(M::rp) ? (s.has(M::satfinite) ? lanewise<F<true, true>> : lanewise<F<true, false>>) \
+               : (s.has(M::satfinite) ? lanewise<F<false, true>> : lanewise<F<false, false>>)
+  return s.types[1] == Type::f32 ? ATTEST_EXPONENTS(exponent_pair)
+                                 : ATTEST_EXPONENTS(exponent_halves);
+}
+Handler packed_integers(const Spelling& s) {
+  if (s.has(M::u4)) return lanewise<pack_into<4, false>>;
+  if (s.has(M::s4)) return lanewise<pack_into<4, true>>;
+  if (s.has(M::u2)) return lanewise<pack_into<2, false>>;
+  if (s.has(M::s2)) return lanewise<pack_into<2, true>>;
+  switch (s.types[0]) {
+    case Type::u16:
+      return lanewise<pack_two<16, false>>;
+    case Type::s16:
+      return lanewise<pack_two<16, true>>;
+    case Type::u8:
+      return lanewise<pack_into<8, false>>;
+    default:
+      return lanewise<pack_into<8, true>>;
+  }
 }
 
 Handler from_integer(const Spelling& s) {
@@ -227,7 +266,12 @@ Handler from_integer(const Spelling& s) {
 }  // namespace
 
 Handler select_cvt_any(const Spelling& s) {
+  if (s.has(M::pack)) return packed_integers(s);
   if (s.type_count != 2) return nullptr;
+  if (s.has(M::e2m1x2)) return tiny<Tiny<2, 1>>(s);
+  if (s.has(M::e2m3x2)) return tiny<Tiny<2, 3>>(s);
+  if (s.has(M::e3m2x2)) return tiny<Tiny<3, 2>>(s);
+  if (s.has(M::ue8m0x2)) return exponents(s);
   if (s.has(M::e4m3x2)) return eight_bits<F8<4>>(s);
   if (s.has(M::e5m2x2)) return eight_bits<F8<5>>(s);
   if (s.has(M::tf32)) return tensor_float(s);

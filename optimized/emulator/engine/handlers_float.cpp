@@ -10,6 +10,8 @@ Handler select_fma_half(const Spelling& s);
 Handler select_extreme_half(const Spelling& s, bool maximum);
 Handler select_sign_half(const Spelling& s, bool negate);
 Handler select_approximate_half(const Spelling& s);
+Handler select_mixed(const Spelling& s);  // handlers_mixed.cpp
+Handler select_twin(const Spelling& s);
 
 #define ATTEST_DIRECTED_F64(NEAREST, DIRECTED)   \
   switch (s.rounding()) {                        \
@@ -24,21 +26,28 @@ Handler select_approximate_half(const Spelling& s);
   }
 
 Handler select_add_float(const Spelling& s) {
+  if (s.has(M::f32x2)) return select_twin(s);
+  if (s.type_count == 2) return select_mixed(s);
   if (s.type() == Type::f32) ATTEST_ROUNDINGS(ATTEST_FLAGS, add_f32)
   if (s.type() == Type::f64) ATTEST_DIRECTED_F64(add_f64, add_directed_f64)
   return select_arithmetic_half(s, Opcode::add);
 }
 Handler select_sub_float(const Spelling& s) {
+  if (s.has(M::f32x2)) return select_twin(s);
+  if (s.type_count == 2) return select_mixed(s);
   if (s.type() == Type::f32) ATTEST_ROUNDINGS(ATTEST_FLAGS, sub_f32)
   if (s.type() == Type::f64) ATTEST_DIRECTED_F64(sub_f64, sub_directed_f64)
   return select_arithmetic_half(s, Opcode::sub);
 }
 Handler select_mul_float(const Spelling& s) {
+  if (s.has(M::f32x2)) return select_twin(s);
   if (s.type() == Type::f32) ATTEST_ROUNDINGS(ATTEST_FLAGS, mul_f32)
   if (s.type() == Type::f64) ATTEST_DIRECTED_F64(mul_f64, mul_directed_f64)
   return select_arithmetic_half(s, Opcode::mul);
 }
 Handler select_fma(const Spelling& s) {
+  if (s.has(M::f32x2)) return select_twin(s);
+  if (s.type_count == 2) return select_mixed(s);
   if (s.type() == Type::f32) ATTEST_ROUNDINGS(ATTEST_FLAGS, fma_f32)
   if (s.type() == Type::f64) ATTEST_DIRECTED_F64(fma_f64, fma_directed_f64)
   return select_fma_half(s);
@@ -59,7 +68,7 @@ Handler select_div_float(const Spelling& s) {
 Handler select_rcp(const Spelling& s) {
   if (s.type() == Type::f32) ATTEST_ROUNDINGS(ATTEST_FLUSH, rcp_f32)
   if (s.type() == Type::f64 && !s.has(M::approx)) ATTEST_DIRECTED_F64(rcp_f64, rcp_directed_f64)
-  return s.type() == Type::f64 && s.has(M::ftz) ? lanewise<rcp_f64> : nullptr;
+  return s.type() == Type::f64 ? lanewise<gross_reciprocal<false>> : nullptr;
 }
 Handler select_sqrt(const Spelling& s) {
   if (s.type() == Type::f32) ATTEST_ROUNDINGS(ATTEST_FLUSH, sqrt_f32)
@@ -67,7 +76,8 @@ Handler select_sqrt(const Spelling& s) {
   return nullptr;
 }
 Handler select_rsqrt(const Spelling& s) {
-  if (s.type() == Type::f64) return lanewise<rsqrt_f64>;
+  if (s.type() == Type::f64)
+    return s.has(M::ftz) ? lanewise<gross_reciprocal<true>> : lanewise<rsqrt_f64>;
   if (s.type() != Type::f32) return nullptr;
   return s.has(M::ftz) ? lanewise<rsqrt_f32<true>> : lanewise<rsqrt_f32<false>>;
 }
@@ -108,6 +118,14 @@ Handler select_copysign(const Spelling& s) {
 namespace {
 template <bool kMaximum, bool kFlush>
 Handler extreme(const Spelling& s) {
+  if (s.operands == 4) {
+    if (s.has(M::abs))
+      return s.has(M::NaN) ? lanewise<extreme_of_three<kMaximum, kFlush, true, true>>
+                           : lanewise<extreme_of_three<kMaximum, kFlush, false, true>>;
+    return s.has(M::NaN) ? lanewise<extreme_of_three<kMaximum, kFlush, true, false>>
+                         : lanewise<extreme_of_three<kMaximum, kFlush, false, false>>;
+  }
+  if (s.has(M::abs) && !s.has(M::xorsign)) return nullptr;  // only with three operands
   if (s.has(M::xorsign)) {
     return s.has(M::NaN) ? lanewise<extreme_f32<kMaximum, kFlush, true, true>>
                          : lanewise<extreme_f32<kMaximum, kFlush, false, true>>;

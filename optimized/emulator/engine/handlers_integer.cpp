@@ -59,6 +59,7 @@ Handler select_carry(const Spelling& s) {
 
 Handler select_add(const Spelling& s) {
   if (s.has(M::u16x2) || s.has(M::s16x2)) return lanewise<pair_add<u32>>;
+  if (s.has(M::f32x2)) return select_add_float(s);
   if (s.has(M::cc)) return select_carry<false, false>(s);
   if (s.has(M::sat) && s.type() == Type::s32) return lanewise<add_sat>;
   switch (s.type()) {
@@ -72,6 +73,7 @@ Handler select_addc(const Spelling& s) {
   return select_carry<false, true>(s);
 }
 Handler select_sub(const Spelling& s) {
+  if (s.has(M::f32x2)) return select_sub_float(s);
   if (s.has(M::cc)) return select_carry<true, false>(s);
   if (s.has(M::sat) && s.type() == Type::s32) return lanewise<sub_sat>;
   switch (s.type()) {
@@ -156,6 +158,7 @@ Handler select_mul24(const Spelling& s) {
   return nullptr;
 }
 Handler select_mad24(const Spelling& s) {
+  if (s.has(M::sat)) return lanewise<mad24_hi_sat>;
   if (s.type() == Type::u32)
     return s.has(M::hi) ? lanewise<mad24_hi<u32>> : lanewise<mad24_lo<u32>>;
   if (s.type() == Type::s32)
@@ -355,6 +358,14 @@ Handler select_bfind(const Spelling& s) {
     default:
       return nullptr;
   }
+}
+Handler select_szext(const Spelling& s) {
+  if (s.type() == Type::s32)
+    return s.has(M::clamp) ? lanewise<extend_low<s32, true>> : lanewise<extend_low<s32, false>>;
+  return s.has(M::clamp) ? lanewise<extend_low<u32, true>> : lanewise<extend_low<u32, false>>;
+}
+Handler select_bmsk(const Spelling& s) {
+  return s.has(M::clamp) ? lanewise<bit_mask<true>> : lanewise<bit_mask<false>>;
 }
 Handler select_brev(const Spelling& s) {
   if (s.type() == Type::b32) return lanewise<reverse_u32>;

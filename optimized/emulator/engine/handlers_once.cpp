@@ -4,6 +4,7 @@
 
 #include "optimized/emulator/engine/block.hpp"
 #include "optimized/emulator/engine/select.hpp"
+#include "optimized/emulator/engine/semantics_float.hpp"
 #include "optimized/emulator/engine/semantics_integer.hpp"
 
 namespace attest::emulator::baseline {
@@ -82,7 +83,8 @@ const Op* match(const Op& op, Warp& w) {
 }
 
 // redux: a: value; b: member mask
-template <auto F>
+/// A lane alone also passes through F when F(x, x) is what the operation makes of x.
+template <auto F, bool kIdempotent = false>
 const Op* redux(const Op& op, Warp& w) {
   const Gathering g = gather_members(op, w, op.b);
   if (!g.complete) return g.next;
@@ -93,6 +95,7 @@ const Op* redux(const Op& op, Warp& w) {
     const u32 l = u32(__builtin_ctz(left));
     u32 rest = group_of(op, w, op.b, l);
     T r = a[__builtin_ctz(rest)];
+    if (kIdempotent) r = F(r, r);
     for (rest &= rest - 1; rest; rest &= rest - 1) r = F(r, a[__builtin_ctz(rest)]);
     results[l] = r;
   }
@@ -121,6 +124,22 @@ inline u32 redux_or(u32 a, u32 b) {
 }
 inline u32 redux_xor(u32 a, u32 b) {
   return a ^ b;
+}
+
+/// redux of floats: .abs takes magnitudes, .NaN lets a NaN win.
+template <bool kMaximum, bool kNaN, bool kMagnitude>
+u32 redux_f32(u32 a, u32 b) {
+  const u32 kept = kMagnitude ? 0x7fffffffu : ~0u;
+  return bits_as<u32>(
+      extreme_f32<kMaximum, false, kNaN, false>(bits_as<float>(a & kept), bits_as<float>(b & kept)));
+}
+template <bool kMaximum>
+Handler select_redux_f32(const Spelling& s) {
+  if (s.has(M::abs))
+    return s.has(M::NaN) ? redux<redux_f32<kMaximum, true, true>, true>
+                         : redux<redux_f32<kMaximum, false, true>, true>;
+  return s.has(M::NaN) ? redux<redux_f32<kMaximum, true, false>, true>
+                       : redux<redux_f32<kMaximum, false, false>, true>;
 }
 
 const Op* active_mask(const Op& op, Warp& w) {
@@ -253,6 +272,8 @@ Handler select_match(const Spelling& s) {
 }
 Handler select_redux(const Spelling& s) {
   const bool is_signed = s.type() == Type::s32;
+  if (s.type() == Type::f32)
+    return s.has(M::max) ? select_redux_f32<true>(s) : select_redux_f32<false>(s);
   if (s.has(M::add)) return redux<redux_add<u32>>;
   if (s.has(M::min)) return is_signed ? redux<redux_min<s32>> : redux<redux_min<u32>>;
   if (s.has(M::max)) return is_signed ? redux<redux_max<s32>> : redux<redux_max<u32>>;

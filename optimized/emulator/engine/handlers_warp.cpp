@@ -1,6 +1,7 @@
 // Selection, movement, branches, and what lanes tell each other; and the loop that runs
 // a warp.
 #include "optimized/emulator/engine/select.hpp"
+#include "optimized/emulator/engine/semantics_float.hpp"
 #include "optimized/emulator/engine/semantics_integer.hpp"
 
 #if defined(__AVX2__)
@@ -77,9 +78,9 @@ template <class T>
 ATTEST_INLINE T by_sign(T a, T b, s32 c) {
   return c >= 0 ? a : b;
 }
-template <class T>
+template <class T, bool kFlush>
 ATTEST_INLINE T by_sign_f32(T a, T b, float c) {
-  return c >= 0 ? a : b;
+  return operand<kFlush>(c) >= 0 ? a : b;
 }
 
 ATTEST_INLINE u64 pack_words(u32 a, u32 b) {
@@ -339,7 +340,8 @@ Handler select_slct(const Spelling& s) {
   const bool wide = ptx::size_of(s.type()) == 8;
   if (s.types[1] == Type::s32) return wide ? lanewise<by_sign<u64>> : lanewise<by_sign<u32>>;
   if (s.types[1] == Type::f32)
-    return wide ? lanewise<by_sign_f32<u64>> : lanewise<by_sign_f32<u32>>;
+    return wide ? (s.has(M::ftz) ? lanewise<by_sign_f32<u64, true>> : lanewise<by_sign_f32<u64, false>>)
+                : (s.has(M::ftz) ? lanewise<by_sign_f32<u32, true>> : lanewise<by_sign_f32<u32, false>>);
   return nullptr;
 }
 Handler select_shfl(const Spelling& s) {

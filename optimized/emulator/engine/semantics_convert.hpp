@@ -91,15 +91,23 @@ ATTEST_INLINE double int_to_f64(A a) {
     return e.high;
   }
 }
+template <class A, Rounding kMode>
+ATTEST_INLINE float int_to_f32_saturated(A a) {
+  return saturate(int_to_f32<A, kMode>(a));
+}
+template <class A, Rounding kMode>
+ATTEST_INLINE double int_to_f64_saturated(A a) {
+  return saturate(int_to_f64<A, kMode>(a));
+}
 /// Integer to a 16-bit float, rounded once.
-template <class H, class A, Rounding kMode>
+template <class H, class A, Rounding kMode, bool kSaturate>
 ATTEST_INLINE u16 int_to_16(A a) {
   Exact e{};
   if constexpr (sizeof(A) == 8)
     e = exact_of<kMode>(a);
   else
     e = {double(a), 0.0};
-  return narrow_directed<H, kMode>(odd_float(e));
+  return result16<H, false, kSaturate, false>(narrow_directed<H, kMode>(odd_float(e)));
 }
 
 template <bool kFlush, bool kSaturate>
@@ -133,9 +141,18 @@ template <class H, Rounding kMode, bool kSaturate, bool kRelu>
 ATTEST_INLINE u16 f32_to_16(float a) {
   return result16<H, false, kSaturate, kRelu>(narrow_directed<H, kMode>(a));
 }
-template <class H, Rounding kMode>
+template <class H, Rounding kMode, bool kSaturate>
 ATTEST_INLINE u16 f32_to_16_flushed(float a) {
-  return narrow_directed<H, kMode>(flush(a));
+  return result16<H, false, kSaturate, false>(narrow_directed<H, kMode>(flush(a)));
+}
+/// .satfinite: what would be infinite becomes the largest finite value.
+template <class H>
+ATTEST_INLINE u16 finite16(u16 a) {
+  return (a & 0x7fffu) == H::kInfinity ? u16(a - 1) : a;
+}
+template <class H, Rounding kMode, bool kRelu>
+ATTEST_INLINE u16 f32_to_16_finite(float a) {
+  return finite16<H>(f32_to_16<H, kMode, false, kRelu>(a));
 }
 template <class H, Rounding kMode, bool kSaturate>
 ATTEST_INLINE u16 f64_to_16(double a) {
@@ -146,17 +163,21 @@ ATTEST_INLINE float to_f32(u16 a) {
   const float r = canonical(H::widen(a));
   return kSaturate ? saturate(r) : r;
 }
-template <class H>
+template <class H, bool kSaturate>
+ATTEST_INLINE float to_f32_flushed(u16 a) {
+  return flush(to_f32<H, kSaturate>(a));
+}
+template <class H, bool kSaturate>
 ATTEST_INLINE double to_f64(u16 a) {
-  return f32_to_f64<false, false>(H::widen(a));
+  return f32_to_f64<false, kSaturate>(H::widen(a));
 }
-template <class To, class From, Rounding kMode>
+template <class To, class From, Rounding kMode, bool kSaturate>
 ATTEST_INLINE u16 convert16(u16 a) {
-  return narrow_directed<To, kMode>(From::widen(a));
+  return result16<To, false, kSaturate, false>(narrow_directed<To, kMode>(From::widen(a)));
 }
-template <class H, Rounding kMode>
+template <class H, Rounding kMode, bool kSaturate>
 ATTEST_INLINE u16 integral16(u16 a) {
-  return H::narrow(float(integral<kMode>(H::widen(a))));
+  return result16<H, false, kSaturate, false>(H::narrow(float(integral<kMode>(H::widen(a)))));
 }
 template <class H, class D, Rounding kMode>
 ATTEST_INLINE D int_from_16(u16 a) {
@@ -174,12 +195,9 @@ ATTEST_INLINE D int_from_f64(double a) {
 /// Two floats into a packed pair: the first operand becomes the upper half.
 template <class H, Rounding kMode, bool kRelu, bool kFinite>
 ATTEST_INLINE u32 pack16(float high, float low) {
-  u16 h = f32_to_16<H, kMode, false, kRelu>(high), l = f32_to_16<H, kMode, false, kRelu>(low);
-  if (kFinite) {
-    if ((h & 0x7fff) == H::kInfinity) h = u16(h - 1);
-    if ((l & 0x7fff) == H::kInfinity) l = u16(l - 1);
-  }
-  return u32(h) << 16 | l;
+  const u16 h = f32_to_16<H, kMode, false, kRelu>(high);
+  const u16 l = f32_to_16<H, kMode, false, kRelu>(low);
+  return u32(kFinite ? finite16<H>(h) : h) << 16 | (kFinite ? finite16<H>(l) : l);
 }
 
 /// 8-bit floats, kExponent bits of exponent. e4m3 has no infinity: 0x7f is NaN, 0x7e is 448.
@@ -231,12 +249,91 @@ template <class F, bool kRelu>
 ATTEST_INLINE u16 narrow_halves(u32 a) {
   return narrow_pair<F, kRelu>(F16::widen(u16(a >> 16)), F16::widen(u16(a)));
 }
+/// Floats of four and six bits, which have neither infinities nor NaN: kExponent bits of exponent and
+/// kMantissa after the point, in a byte each; of four bits, two share a byte.
+template <unsigned kExponent, unsigned kMantissa>
+struct Tiny {
+  static constexpr u32 kShift = 23 - kMantissa, kBits = 1 + kExponent + kMantissa;
+  static constexpr u32 kBias = (1u << (kExponent - 1)) - 1, kLargest = (1u << (kBits - 1)) - 1;
+  static constexpr u32 kStride = kBits == 4 ? 4 : 8;
+  ATTEST_INLINE u16 widen(u32 b) {
+    // As in F8: the product restores the difference of the biases, 2^(15 - kBias).
+    const u16 small = u16((b & kLargest) << (10 - kMantissa));
+    constexpr float scale = float(1u << (15 - kBias));
+    return u16(F16::narrow(F16::widen(small) * scale) | ((b >> (kBits - 1)) & 1) << 15);
+  }
+  /// Nearest even, overflow to the largest value. Special: NaN becomes the largest positive one.
+  template <bool kRelu>
+  ATTEST_INLINE u32 narrow(float x) {
+    const u32 b = bits_as<u32>(x), magnitude = b & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) return kLargest;
+    if (kRelu && (b >> 31)) return 0;
+    constexpr u32 anchor = (127 + 23 + 1 - kBias - kMantissa) << 23;
+    const u32 tiny = bits_as<u32>(bits_as<float>(magnitude) + bits_as<float>(anchor)) - anchor;
+    const u32 rebased = magnitude - ((127 - kBias) << 23);
+    const u32 normal =
+        (rebased + ((1u << (kShift - 1)) - 1) + ((magnitude >> kShift) & 1)) >> kShift;
+    u32 r = magnitude < (128 - kBias) << 23 ? tiny : normal;
+    r = r > kLargest ? kLargest : r;
+    return r | (b >> 31) << (kBits - 1);
+  }
+};
+template <class F, bool kRelu>
+ATTEST_INLINE u32 widen_tiny_pair(u16 a) {
+  u16 low = F::widen(a), high = F::widen(u32(a) >> F::kStride);
+  if (kRelu)
+    low = result16<F16, false, false, true>(low), high = result16<F16, false, false, true>(high);
+  return u32(high) << 16 | low;
+}
+template <class F, bool kRelu>
+ATTEST_INLINE u16 narrow_tiny_pair(float high, float low) {
+  return u16(F::template narrow<kRelu>(high) << F::kStride | F::template narrow<kRelu>(low));
+}
+/// ue8m0: the exponent of a float alone, 2^(b - 127); 0xff is NaN. The sign is lost.
+template <bool kUp, bool kFinite>
+ATTEST_INLINE u32 to_exponent(float x) {
+  const u32 magnitude = bits_as<u32>(x) & 0x7fffffffu;
+  u32 r = magnitude >> 23;
+  // 0x00400000 is 2^-127, which code 0 stands for.
+  if (kUp && (magnitude & 0x7fffffu) && magnitude > 0x00400000u && magnitude < 0x7f800000u) ++r;
+  return kFinite && r == 0xff && magnitude <= 0x7f800000u ? 0xfe : r;
+}
+template <bool kUp, bool kFinite>
+ATTEST_INLINE u16 exponent_pair(float high, float low) {
+  return u16(to_exponent<kUp, kFinite>(high) << 8 | to_exponent<kUp, kFinite>(low));
+}
+template <bool kUp, bool kFinite>
+ATTEST_INLINE u16 exponent_halves(u32 a) {
+  return exponent_pair<kUp, kFinite>(BF16::widen(u16(a >> 16)), BF16::widen(u16(a)));
+}
+ATTEST_INLINE u32 from_exponents(u16 a) {
+  const auto one = [](u32 b) -> u32 { return b == 0xff ? 0x7fffu : b == 0 ? 0x0040u : b << 7; };
+  return one(a >> 8) << 16 | one(a & 0xff);
+}
+/// cvt.pack: two integers clamped to kBits bits; narrow ones push c upwards.
+template <unsigned kBits, bool kSigned>
+ATTEST_INLINE u32 clamped(s32 v) {
+  constexpr s32 low = kSigned ? -(1 << (kBits - 1)) : 0;
+  constexpr s32 high = kSigned ? (1 << (kBits - 1)) - 1 : (1 << kBits) - 1;
+  return u32(v < low ? low : v > high ? high : v) & ((1u << kBits) - 1);
+}
+template <unsigned kBits, bool kSigned>
+ATTEST_INLINE u32 pack_two(s32 a, s32 b) {
+  return clamped<kBits, kSigned>(a) << kBits | clamped<kBits, kSigned>(b);
+}
+template <unsigned kBits, bool kSigned>
+ATTEST_INLINE u32 pack_into(s32 a, s32 b, u32 c) {
+  return c << (2 * kBits) | pack_two<kBits, kSigned>(a, b);
+}
 /// tf32: a float whose lower 13 bits are zero. rna rounds ties away from zero.
-template <Rounding kMode, bool kTiesAway, bool kRelu>
+template <Rounding kMode, bool kTiesAway, bool kRelu, bool kFinite>
 ATTEST_INLINE u32 to_tf32(float x) {
   const u32 b = bits_as<u32>(x);
   if (is_nan(x)) return 0x7fffffffu;
   if (kRelu && (b >> 31)) return 0;
+  // From here on rounding gives an infinity; 0x7f7fe000 is the largest tf32.
+  constexpr u32 most = kMode == Rounding::nearest ? 0x7f7ff000u : 0x7f800000u;
+  if (kFinite && (b & 0x7fffffffu) >= most) return (b & 0x80000000u) | 0x7f7fe000u;
   if ((b & 0x7f800000u) == 0x7f800000u) return b;
   if (kTiesAway) return (b + 0x1000u) & ~0x1fffu;
   return (kMode == Rounding::nearest ? b + 0xfffu + ((b >> 13) & 1) : b) & ~0x1fffu;

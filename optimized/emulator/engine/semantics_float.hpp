@@ -211,7 +211,8 @@ ATTEST_INLINE double copysign_f64(double a, double b) {
   return bits_as<double>((bits_as<u64>(a) & (u64{1} << 63)) | (bits_as<u64>(b) & ~(u64{1} << 63)));
 }
 
-/// min and max: a number beats NaN unless .NaN; -0 is below +0.
+/// min and max: a number beats NaN unless .NaN; -0 is below +0. .xorsign gives a number the sign of the
+/// product; a NaN stays canonical.
 template <bool kMaximum, bool kFlush, bool kNaN, bool kXorsign>
 ATTEST_INLINE float extreme_f32(float a, float b) {
   a = operand<kFlush>(a), b = operand<kFlush>(b);
@@ -228,7 +229,34 @@ ATTEST_INLINE float extreme_f32(float a, float b) {
   r = is_nan(b) ? (kNaN ? nan : a) : r;
   r = is_nan(a) ? (kNaN ? nan : b) : r;
   r = is_nan(r) ? nan : r;
-  return kXorsign ? bits_as<float>((bits_as<u32>(r) & 0x7fffffffu) | sign) : r;
+  return kXorsign && !is_nan(r) ? bits_as<float>((bits_as<u32>(r) & 0x7fffffffu) | sign) : r;
+}
+
+/// The three-operand forms: .abs takes the magnitudes of all.
+template <bool kMaximum, bool kFlush, bool kNaN, bool kMagnitude>
+ATTEST_INLINE float extreme_of_three(float a, float b, float c) {
+  if (kMagnitude) {
+    a = bits_as<float>(bits_as<u32>(a) & 0x7fffffffu);
+    b = bits_as<float>(bits_as<u32>(b) & 0x7fffffffu);
+    c = bits_as<float>(bits_as<u32>(c) & 0x7fffffffu);
+  }
+  return extreme_f32<kMaximum, kFlush, kNaN, false>(
+      extreme_f32<kMaximum, kFlush, kNaN, false>(a, b), c);
+}
+
+/// Applies an f32 function to both halves of a 64-bit pair.
+template <float (*F)(float, float)>
+ATTEST_INLINE u64 twin2(u64 a, u64 b) {
+  const float low = F(bits_as<float>(u32(a)), bits_as<float>(u32(b)));
+  const float high = F(bits_as<float>(u32(a >> 32)), bits_as<float>(u32(b >> 32)));
+  return u64(bits_as<u32>(high)) << 32 | bits_as<u32>(low);
+}
+template <float (*F)(float, float, float)>
+ATTEST_INLINE u64 twin3(u64 a, u64 b, u64 c) {
+  const float low = F(bits_as<float>(u32(a)), bits_as<float>(u32(b)), bits_as<float>(u32(c)));
+  const float high =
+      F(bits_as<float>(u32(a >> 32)), bits_as<float>(u32(b >> 32)), bits_as<float>(u32(c >> 32)));
+  return u64(bits_as<u32>(high)) << 32 | bits_as<u32>(low);
 }
 
 // --- f64: the payload of a NaN operand survives, quieted; an invalid operation gives the host's.
@@ -300,6 +328,21 @@ ATTEST_INLINE double div_f64(double a, double b) {
 }
 ATTEST_INLINE double rcp_f64(double a) {
   return nan_of(1.0 / a, a, 0, 0);
+}
+/// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 see and give the upper 32 bits of a double only.
+/// Domain: all doubles, subnormals as zero. Error: half an ulp of 20 bits after truncation of the
+/// operand. Special: +-0 gives +-inf, +-inf gives +-0, the root of a negative NaN.
+template <bool kRoot>
+ATTEST_INLINE double gross_reciprocal(double a) {
+  u64 b = bits_as<u64>(a) & 0xffffffff00000000u;
+  if ((b & 0x7ff0000000000000u) == 0) b &= u64{1} << 63;
+  const double x = bits_as<double>(b);
+  const double r = kRoot ? 1.0 / __builtin_sqrt(x) : 1.0 / x;
+  if (is_nan(a) || is_nan(r)) return bits_as<double>(u64{0x7fffffff00000000});
+  const u64 full = bits_as<u64>(r);
+  const u64 rounded = (full + 0x7fffffffu + ((full >> 32) & 1)) & 0xffffffff00000000u;
+  const bool tiny = (rounded & 0x7ff0000000000000u) == 0;
+  return bits_as<double>(tiny ? rounded & (u64{1} << 63) : rounded);
 }
 ATTEST_INLINE double sqrt_f64(double a) {
   return nan_of(__builtin_sqrt(a), a, 0, 0);

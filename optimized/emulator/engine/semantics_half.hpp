@@ -96,6 +96,19 @@ ATTEST_INLINE u16 arith16(u16 a, u16 b) {
   const float r = kOperation == Half::add ? x + y : kOperation == Half::sub ? x - y : x * y;
   return result16<H, kFlush, kSaturate, false>(H::narrow(r));
 }
+// add, sub and fma of 16-bit operands and an f32 one: exact but for the last rounding, in f32.
+template <class H, Rounding kMode, bool kSaturate>
+ATTEST_INLINE float add_mixed(u16 a, float c) {
+  return add_f32<kMode, false, kSaturate>(H::widen(a), c);
+}
+template <class H, Rounding kMode, bool kSaturate>
+ATTEST_INLINE float sub_mixed(u16 a, float c) {
+  return sub_f32<kMode, false, kSaturate>(H::widen(a), c);
+}
+template <class H, Rounding kMode, bool kSaturate>
+ATTEST_INLINE float fma_mixed(u16 a, u16 b, float c) {
+  return fma_f32<kMode, false, kSaturate>(H::widen(a), H::widen(b), c);
+}
 template <class H, bool kFlush, bool kSaturate, bool kRelu>
 ATTEST_INLINE u16 fma16(u16 a, u16 b, u16 c) {
   const double product =

@@ -115,6 +115,9 @@ template <class T>
 ATTEST_INLINE T mad24_hi(T a, T b, T c) {
   return add<T>(mul24_hi<T>(a, b), c);
 }
+ATTEST_INLINE s32 mad24_hi_sat(s32 a, s32 b, s32 c) {
+  return clamp_s32(s64(mul24_hi<s32>(a, b)) + c);
+}
 
 // Division by zero is undefined in PTX; the hardware gives all ones, and the dividend as remainder.
 template <class T>
@@ -236,6 +239,23 @@ ATTEST_INLINE T extract_field(T a, u32 position, u32 length) {
   const Unsigned<T> ones = n >= kBits<T> ? Unsigned<T>(~Unsigned<T>(0)) : (Unsigned<T>(1) << n) - 1;
   const Unsigned<T> available = p >= kBits<T> ? 0 : Unsigned<T>(~Unsigned<T>(0)) >> p;
   return T((shifted & ones) | (negative ? Unsigned<T>(~(ones & available)) : 0));
+}
+/// szext: keeps the low `width` bits of a; the rest becomes zero, or the sign bit of what was kept.
+template <class T, bool kClamp>
+ATTEST_INLINE T extend_low(T a, u32 width) {
+  const u32 n = width & 31;
+  if (kClamp && width >= 32) return a;
+  if (n == 0) return 0;
+  const u32 above = ~0u << n, kept = u32(a) & ~above;
+  return T(kIsSigned<T> && ((u32(a) >> (n - 1)) & 1) ? kept | above : kept);
+}
+/// bmsk: `width` ones from bit `position` upwards.
+template <bool kClamp>
+ATTEST_INLINE u32 bit_mask(u32 position, u32 width) {
+  const u32 p = position & 31, n = width & 31;
+  if (kClamp && position >= 32) return 0;
+  const bool to_the_top = p + n >= 32 || (kClamp && width >= 32);
+  return (~0u << p) & (to_the_top ? ~0u : ~(~0u << (p + n)));
 }
 ATTEST_INLINE u32 leading_zeros_u32(u32 a) {
   return a == 0 ? 32 : __builtin_clz(a);

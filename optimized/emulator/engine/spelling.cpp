@@ -23,7 +23,7 @@ constexpr std::string_view kModifierNames[] = {
 #define MODIFIER(id, text) text,
 #include "optimized/emulator/engine/opcodes.def"
 };
-static_assert(std::size(kModifierNames) <= 192, "ModifierSet has three words");
+static_assert(std::size(kModifierNames) <= 256, "ModifierSet has four words");
 
 const std::unordered_map<std::string_view, Opcode>& opcodes_by_name() {
   static const auto map = [] {
@@ -64,8 +64,14 @@ const std::array<ModifierSet, std::size(kRows)>& allowed_modifiers() {
 
 /// Formats without a register type of their own are held in plain bits.
 ptx::Type bits_holding(std::string_view format) {
-  if (format == "e4m3x2" || format == "e5m2x2") return ptx::Type::b16;
-  if (format == "tf32" || format == "u16x2" || format == "s16x2") return ptx::Type::b32;
+  constexpr std::pair<std::string_view, ptx::Type> kHeld[] = {
+      {"e4m3x2", ptx::Type::b16}, {"e5m2x2", ptx::Type::b16}, {"e2m3x2", ptx::Type::b16},
+      {"e3m2x2", ptx::Type::b16}, {"e2m1x2", ptx::Type::b8},  {"ue8m0x2", ptx::Type::b16},
+      {"tf32", ptx::Type::b32},   {"u16x2", ptx::Type::b32},  {"s16x2", ptx::Type::b32},
+      {"f32x2", ptx::Type::b64}};
+  for (const auto& [name, type] : kHeld) {
+    if (name == format) return type;
+  }
   return ptx::Type::none;
 }
 
@@ -76,6 +82,22 @@ bool is_hint(std::string_view modifier) {
 
 }  // namespace
 
+std::span<const UnsupportedRow> unsupported_opcodes() {
+  static constexpr UnsupportedRow kOpcodes[] = {
+#define UNSUPPORTED(opcode, what, instead) {#opcode, what, instead},
+#include "optimized/emulator/engine/unsupported.def"
+  };
+  return kOpcodes;
+}
+
+std::span<const UnsupportedRow> unsupported_forms() {
+  static constexpr UnsupportedRow kForms[] = {
+#define UNSUPPORTED_FORM(spelling, what, instead) {spelling, what, instead},
+#include "optimized/emulator/engine/unsupported.def"
+  };
+  return kForms;
+}
+
 const OpcodeRow& row_of(Opcode opcode) {
   return kRows[std::size_t(opcode)];
 }
@@ -84,34 +106,40 @@ SpellingResult spell(const ptx::Instruction& instruction) {
   SpellingResult result;
   const auto opcode = opcodes_by_name().find(instruction.opcode);
   if (opcode == opcodes_by_name().end()) {
-    result.problem = "the opcode '" + instruction.opcode + "' is not in opcodes.def";
+    result.problem = "PTX has no such opcode, or only after 9.0";
+    for (const UnsupportedRow& row : unsupported_opcodes()) {
+      if (row.spelling == instruction.opcode)
+        result.problem = std::string(row.what) + "; " + std::string(row.instead);
+    }
     return result;
   }
-  Spelling& spelling = result.spelling;
-  spelling.opcode = opcode->second;
+  result.spelling.opcode = opcode->second;
+  result.spelling.operands = unsigned(instruction.operands.size());
   for (const std::string& text : instruction.modifiers) {
-    if (is_hint(text)) continue;
-    const auto known = modifiers_by_name().find(text);
-    if (known != modifiers_by_name().end() &&
-        allowed_modifiers()[std::size_t(spelling.opcode)].has(known->second)) {
-      spelling.modifiers.add(known->second);
-      const ptx::Type held = bits_holding(text);
-      if (held != ptx::Type::none && spelling.type_count < std::size(spelling.types)) {
-        spelling.types[spelling.type_count++] = held;
-      }
-      if (text == "v2") spelling.vector = 2;
-      if (text == "v4") spelling.vector = 4;
-      if (text == "v8") spelling.vector = 8;
-      continue;
-    }
-    const auto type = ptx::type_named(text);
-    if (type && spelling.type_count < std::size(spelling.types)) {
-      spelling.types[spelling.type_count++] = *type;
-      continue;
-    }
-    result.problem = "the modifier '." + text + "' of '" + instruction.opcode + "' is not known";
+    if (!add_word(result.spelling, text))
+      result.problem = "the modifier '." + text + "' of '" + instruction.opcode + "' is not known";
   }
   return result;
+}
+
+bool add_word(Spelling& spelling, std::string_view word) {
+  if (is_hint(word)) return true;
+  const auto known = modifiers_by_name().find(word);
+  if (known != modifiers_by_name().end() &&
+      allowed_modifiers()[std::size_t(spelling.opcode)].has(known->second)) {
+    spelling.modifiers.add(known->second);
+    const ptx::Type held = bits_holding(word);
+    if (held != ptx::Type::none && spelling.type_count < std::size(spelling.types))
+      spelling.types[spelling.type_count++] = held;
+    if (word == "v2") spelling.vector = 2;
+    if (word == "v4") spelling.vector = 4;
+    if (word == "v8") spelling.vector = 8;
+    return true;
+  }
+  const auto type = ptx::type_named(word);
+  if (!type || spelling.type_count >= std::size(spelling.types)) return false;
+  spelling.types[spelling.type_count++] = *type;
+  return true;
 }
 
 std::string written(const ptx::Instruction& instruction) {
