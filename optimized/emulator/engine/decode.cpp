@@ -26,9 +26,16 @@ bool ends_flow(const ptx::Instruction& i) {
 std::string why_undefined(const Spelling& s) {
   const bool together = s.opcode == Opcode::shfl || s.opcode == Opcode::vote ||
                         s.opcode == Opcode::match || s.opcode == Opcode::redux;
-  if (together && !s.has(Modifier::sync))
-    return "warps no longer run in step; use the .sync form";
+  if (together && !s.has(Modifier::sync)) return "warps no longer run in step; use the .sync form";
   return "PTX has no such combination of types and modifiers";
+}
+
+/// Hints to caches, debuggers and allocators of registers.
+bool changes_nothing(Opcode opcode) {
+  return opcode == Opcode::applypriority || opcode == Opcode::discard ||
+         opcode == Opcode::prefetch || opcode == Opcode::prefetchu || opcode == Opcode::brkpt ||
+         opcode == Opcode::pmevent || opcode == Opcode::griddepcontrol ||
+         opcode == Opcode::setmaxnreg;
 }
 
 /// How many operands the instructions decoded by hand need at least; the patterns check their own.
@@ -206,6 +213,10 @@ void Decoder::finish_instruction(const ptx::Instruction& i, u32 first) {
 
 void Decoder::dispatch(const ptx::Instruction& i, const Spelling& s) {
   if (i.operands.size() < least_operands(s.opcode)) throw Unsupported{"it has too few operands"};
+  if (changes_nothing(s.opcode)) {
+    emit(Plain::nothing);
+    return;
+  }
   switch (s.opcode) {
     case Opcode::setp:
       return setp(i, s);
@@ -251,7 +262,7 @@ void Decoder::dispatch(const ptx::Instruction& i, const Spelling& s) {
       return s.has(Modifier::cc) ? extended_product(i, s) : by_pattern(i, s);
     case Opcode::lop3:
       return s.has(Modifier::and_) || s.has(Modifier::or_) ? table_and_predicate(i, s)
-                                                            : by_pattern(i, s);
+                                                           : by_pattern(i, s);
     case Opcode::call:
       return call(i);
     case Opcode::ret:
@@ -261,27 +272,12 @@ void Decoder::dispatch(const ptx::Instruction& i, const Spelling& s) {
       skip_unless_guarded(i);
       emit(select(s.opcode, s));
       return;
-    case Opcode::createpolicy: {
-      const u32 d = destination(i.operands[0], ptx::Type::b64);
-      Op& op = emit(Plain::copy_wide);
-      op.d = d, op.a = wide_constant(0);
-      finish_destination(i.operands[0], ptx::Type::b64, d);
-      return;
-    }
-    case Opcode::applypriority:
-    case Opcode::discard:
-    case Opcode::prefetch:
-    case Opcode::prefetchu:
-    case Opcode::brkpt:
+    case Opcode::createpolicy:
+      return policy(i);
     case Opcode::membar:
     case Opcode::fence:
       // Whoever orders accesses for other blocks means to tell them something.
       program_.communicates |= !s.has(Modifier::cta);
-      emit(Plain::nothing);
-      return;
-    case Opcode::pmevent:
-    case Opcode::griddepcontrol:
-    case Opcode::setmaxnreg:
       emit(Plain::nothing);
       return;
     default:

@@ -86,6 +86,7 @@ class Decoder {
   void select_by_predicate(u32 d, u32 a, u32 b, u32 p, bool negated, bool wide);
   void extended_product(const ptx::Instruction& i, const Spelling& s);
   void table_and_predicate(const ptx::Instruction& i, const Spelling& s);
+  void policy(const ptx::Instruction& i);
   void mov(const ptx::Instruction& i, const Spelling& s);
   void unpack(const std::vector<ptx::Operand>& parts, const ptx::Operand& from, ptx::Type type);
   u32 pack(const std::vector<ptx::Operand>& parts, ptx::Type type);

@@ -1,5 +1,5 @@
-// Reads forms.def: which combinations of types and modifiers PTX defines. Knows nothing of what they
-// compute. An opcode's patterns are expanded when it is first asked for.
+// Reads forms.def: which combinations of types and modifiers PTX defines. Knows nothing of what
+// they compute. An opcode's patterns are expanded when it is first asked for.
 #include <array>
 #include <mutex>
 #include <unordered_set>
@@ -35,9 +35,9 @@ bool is_transparent(Opcode opcode) {
   return opcode == Opcode::atom || opcode == Opcode::red;
 }
 constexpr Modifier kPlacement[] = {
-    Modifier::global,     Modifier::shared,  Modifier::shared_cta, Modifier::shared_cluster,
-    Modifier::relaxed,    Modifier::acquire, Modifier::release,    Modifier::acq_rel,
-    Modifier::cta,        Modifier::cluster, Modifier::gpu,        Modifier::sys};
+    Modifier::global,  Modifier::shared,  Modifier::shared_cta, Modifier::shared_cluster,
+    Modifier::relaxed, Modifier::acquire, Modifier::release,    Modifier::acq_rel,
+    Modifier::cta,     Modifier::cluster, Modifier::gpu,        Modifier::sys};
 
 /// One place of a pattern: the words that may stand there, an empty one when it may stay free.
 std::vector<std::vector<std::string_view>> places_of(std::string_view pattern) {

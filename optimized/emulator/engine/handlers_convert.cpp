@@ -195,10 +195,10 @@ Handler eight_bits(const Spelling& s) {
 }
 Handler tensor_float(const Spelling& s) {
   constexpr Rounding nearest = Rounding::nearest, zero = Rounding::zero;
-#define ATTEST_TF32(MODE, AWAY)                                                           \
-  s.has(M::relu) ? (s.has(M::satfinite) ? lanewise<to_tf32<MODE, AWAY, true, true>>       \
-                                        : lanewise<to_tf32<MODE, AWAY, true, false>>)     \
-                 : (s.has(M::satfinite) ? lanewise<to_tf32<MODE, AWAY, false, true>>      \
+#define ATTEST_TF32(MODE, AWAY)                                                       \
+  s.has(M::relu) ? (s.has(M::satfinite) ? lanewise<to_tf32<MODE, AWAY, true, true>>   \
+                                        : lanewise<to_tf32<MODE, AWAY, true, false>>) \
+                 : (s.has(M::satfinite) ? lanewise<to_tf32<MODE, AWAY, false, true>>  \
                                         : lanewise<to_tf32<MODE, AWAY, false, false>>)
   if (s.has(M::rna)) return ATTEST_TF32(nearest, true);
   return s.has(M::rz) ? ATTEST_TF32(zero, false) : ATTEST_TF32(nearest, false);
@@ -213,7 +213,7 @@ Handler tiny(const Spelling& s) {
 }
 Handler exponents(const Spelling& s) {
   if (s.types[0] == Type::bf16x2) return lanewise<from_exponents>;
-#define ATTEST_EXPONENTS(F)                                                        \
+#define ATTEST_EXPONENTS(F)                                                                 \
   s.has(M::rp) ? (s.has(M::satfinite) ? lanewise<F<true, true>> : lanewise<F<true, false>>) \
                : (s.has(M::satfinite) ? lanewise<F<false, true>> : lanewise<F<false, false>>)
   return s.types[1] == Type::f32 ? ATTEST_EXPONENTS(exponent_pair)

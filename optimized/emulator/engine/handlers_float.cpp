@@ -2,6 +2,7 @@
 // passed on to handlers_half.cpp.
 #include "optimized/emulator/engine/select.hpp"
 #include "optimized/emulator/engine/semantics_approx.hpp"
+#include "optimized/emulator/engine/semantics_compare.hpp"
 
 namespace attest::emulator::ATTEST_ISA {
 

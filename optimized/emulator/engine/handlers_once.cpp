@@ -130,8 +130,8 @@ inline u32 redux_xor(u32 a, u32 b) {
 template <bool kMaximum, bool kNaN, bool kMagnitude>
 u32 redux_f32(u32 a, u32 b) {
   const u32 kept = kMagnitude ? 0x7fffffffu : ~0u;
-  return bits_as<u32>(
-      extreme_f32<kMaximum, false, kNaN, false>(bits_as<float>(a & kept), bits_as<float>(b & kept)));
+  return bits_as<u32>(extreme_f32<kMaximum, false, kNaN, false>(bits_as<float>(a & kept),
+                                                                bits_as<float>(b & kept)));
 }
 template <bool kMaximum>
 Handler select_redux_f32(const Spelling& s) {

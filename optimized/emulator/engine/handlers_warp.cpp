@@ -340,8 +340,10 @@ Handler select_slct(const Spelling& s) {
   const bool wide = ptx::size_of(s.type()) == 8;
   if (s.types[1] == Type::s32) return wide ? lanewise<by_sign<u64>> : lanewise<by_sign<u32>>;
   if (s.types[1] == Type::f32)
-    return wide ? (s.has(M::ftz) ? lanewise<by_sign_f32<u64, true>> : lanewise<by_sign_f32<u64, false>>)
-                : (s.has(M::ftz) ? lanewise<by_sign_f32<u32, true>> : lanewise<by_sign_f32<u32, false>>);
+    return wide ? (s.has(M::ftz) ? lanewise<by_sign_f32<u64, true>>
+                                 : lanewise<by_sign_f32<u64, false>>)
+                : (s.has(M::ftz) ? lanewise<by_sign_f32<u32, true>>
+                                 : lanewise<by_sign_f32<u32, false>>);
   return nullptr;
 }
 Handler select_shfl(const Spelling& s) {

@@ -1,5 +1,6 @@
-// Prints the page of instructions: what opcodes.def says of each, the combinations forms.def defines,
-// and what unsupported.def says of the rest. Run by the build; instructions.md is compared with it.
+// Prints the page of instructions: what opcodes.def says of each, the combinations forms.def
+// defines, and what unsupported.def says of the rest. Run by the build; instructions.md is compared
+// with it.
 #include <cstdio>
 #include <string>
 
@@ -26,10 +27,12 @@ void print_opcodes() {
       "approximation in PTX, here the correctly rounded value, or with `--numerics worst:SEED` one "
       "within PTX's error. control: moves data or");
   std::puts(
-      "control. Forms: words in the order written, (a\\|b) one of them, [a\\|b] one or none; each has "
+      "control. Forms: words in the order written, (a\\|b) one of them, [a\\|b] one or none; each "
+      "has "
       "rows in `instructions/`. Where there are none,");
   std::puts(
-      "modifiers may be combined as PTX allows. Anything else is reported as unsupported when it is "
+      "modifiers may be combined as PTX allows. Anything else is reported as unsupported when it "
+      "is "
       "reached, with its line and what to do.\n");
   std::puts("| opcode | meaning | precision | modifiers | forms |\n|---|---|---|---|---|");
   for (unsigned o = 0; o < unsigned(Opcode::kCount); ++o) {

@@ -20,16 +20,16 @@ namespace {
 
 struct Group {
   std::string spelling;
-  bool written_out = false;   // the spelling is a program of its own: "= ..."
-  bool warp = false;          // its rows are the lanes of a warp: "w= ..."
-  bool looks_second = false;  // at the second of two destinations: "~..."
+  bool written_out = false;                    // the spelling is a program of its own: "= ..."
+  bool warp = false;                           // its rows are the lanes of a warp: "w= ..."
+  bool looks_second = false;                   // at the second of two destinations: "~..."
   std::vector<std::vector<std::string>> rows;  // operands, then the result
 };
 
 const char* const kFiles[] = {
-    "arithmetic", "comparison", "half",         "conversion", "integer", "approximate",
-    "small",      "warp",       "integer_more", "memory",     "arithmetic_more",
-    "comparison_more", "conversion_more"};
+    "arithmetic",      "comparison",      "half",           "conversion",   "integer",
+    "approximate",     "small",           "warp",           "integer_more", "memory",
+    "arithmetic_more", "comparison_more", "conversion_more"};
 constexpr std::uint64_t kKept = 0x5a5a5a5a5a5a5a5a;
 
 /// The blocks that a block's first line opens: one, or one for each of several spellings.
@@ -134,10 +134,9 @@ std::string program_for(const Group& group) {
           "mov.pred %d, 0;\n{}selp.b32 %out32, 1, 0, %d;\nst.global.u32 [%to+{}], %out32;\n",
           instructions_of(group, guard), at);
     } else {
-      text +=
-          fmt::format("mov.b{0} %d, {1};\n{2}st.global.b{0} [%to+{3}], %d;\n", width_of(result),
-                      kKept & (width_of(result) == 64 ? ~0ull : (1ull << width_of(result)) - 1),
-                      instructions_of(group, guard), at);
+      text += fmt::format("mov.b{0} %d, {1};\n{2}st.global.b{0} [%to+{3}], %d;\n", width_of(result),
+                          kKept & (width_of(result) == 64 ? ~0ull : (1ull << width_of(result)) - 1),
+                          instructions_of(group, guard), at);
     }
     return text;
   };
@@ -149,7 +148,8 @@ std::string program_for(const Group& group) {
       ".reg .b128 %B;\n.reg .pred %p<4>;\n"
       ".reg .b64 %in, %to, %at;\n.reg .b32 %t, %third, %out32;\n.reg .pred %g;\n.reg .{0} %d;\n"
       "ld.param.u64 %in, [from];\nld.param.u64 %to, [to];\nmov.u32 %t, %tid.x;\n"
-      "mul.wide.u32 %at, %t, {1};\nadd.u64 %in, %in, %at;\nmul.wide.u32 %at, %t, {5};\nadd.u64 %to, "
+      "mul.wide.u32 %at, %t, {1};\nadd.u64 %in, %in, %at;\nmul.wide.u32 %at, %t, {5};\nadd.u64 "
+      "%to, "
       "%to, %at;\nadd.u64 %ga, %to, 32;\nmov.u32 %sa, own;\nmad.lo.u32 %sa, %t, 32, %sa;\n{2}"
       "rem.u32 %third, %t, 3;\nsetp.ne.u32 %g, %third, 0;\n{3}{4}ret;\n}}\n",
       predicate ? std::string("pred") : fmt::format("b{}", width_of(result)), 8 * inputs, body,

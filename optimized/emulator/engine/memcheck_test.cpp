@@ -162,7 +162,7 @@ TEST_F(Faults, RunawayRecursion) {
 }
 TEST_F(Faults, UnsupportedInstructionsAreNamedWhenReached) {
   Buffer<float> out(1);
-  expect("unsupported", {line_of("unsupported"), "discard.global.L2", "--device cuda"},
+  expect("unsupported", {line_of("unsupported"), "multimem.red", "several GPUs", "--device cuda"},
          "unsupported", {{1}, {1}}, out.data());
   EXPECT_EQ(program.trouble("unsupported_elsewhere", {{1}, {1}}, out.data(), 3), "");
 }

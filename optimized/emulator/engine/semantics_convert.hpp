@@ -249,8 +249,8 @@ template <class F, bool kRelu>
 ATTEST_INLINE u16 narrow_halves(u32 a) {
   return narrow_pair<F, kRelu>(F16::widen(u16(a >> 16)), F16::widen(u16(a)));
 }
-/// Floats of four and six bits, which have neither infinities nor NaN: kExponent bits of exponent and
-/// kMantissa after the point, in a byte each; of four bits, two share a byte.
+/// Floats of four and six bits, which have neither infinities nor NaN: kExponent bits of exponent
+/// and kMantissa after the point, in a byte each; of four bits, two share a byte.
 template <unsigned kExponent, unsigned kMantissa>
 struct Tiny {
   static constexpr u32 kShift = 23 - kMantissa, kBits = 1 + kExponent + kMantissa;

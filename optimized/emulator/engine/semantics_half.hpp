@@ -1,7 +1,7 @@
 // What the f16 and bf16 instructions compute, single and packed, one lane at a time.
 // Values are bit patterns; both formats are described by one traits type each.
 #pragma once
-#include "optimized/emulator/engine/semantics_float.hpp"
+#include "optimized/emulator/engine/semantics_compare.hpp"
 
 namespace attest::emulator::ATTEST_ISA {
 

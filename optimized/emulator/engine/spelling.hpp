@@ -83,8 +83,8 @@ bool add_word(Spelling& spelling, std::string_view word);
 /// have no row there.
 bool is_defined(const Spelling& spelling);
 
-/// What tells two spellings of one opcode apart: modifiers and types, but for where memory is and in
-/// which order others see it.
+/// What tells two spellings of one opcode apart: modifiers and types, but for where memory is and
+/// in which order others see it.
 std::array<std::uint64_t, 5> combination_of(const Spelling& spelling);
 
 /// Every combination forms.def defines for the opcode, as written: "rn.ftz.f32". Empty when it has

@@ -358,11 +358,11 @@ KERNEL recurses(volatile int* p, int* out) {
   out[0] = deeper(0, p);
 }
 KERNEL unsupported(float* out) {
-  asm volatile("discard.global.L2 [%0], 128;" ::"l"(out));  // LINE unsupported
+  asm volatile("multimem.red.release.sys.global.add.u32 [%0], 1;" ::"l"(out));  // LINE unsupported
   out[0] = 1;
 }
 KERNEL unsupported_elsewhere(float* out, int n) {
-  if (n == 12345) asm volatile("discard.global.L2 [%0], 128;" ::"l"(out));
+  if (n == 12345) asm volatile("multimem.red.release.sys.global.add.u32 [%0], 1;" ::"l"(out));
   out[0] = 1;
 }
 KERNEL generic_access(int* out, int which) {
