@@ -57,6 +57,10 @@ std::size_t least_operands(Opcode opcode) {
     case Opcode::redux:
     case Opcode::elect:
     case Opcode::isspacep:
+    case Opcode::wmma:
+    case Opcode::ldmatrix:
+    case Opcode::stmatrix:
+    case Opcode::movmatrix:
       return 2;
     case Opcode::alloca:
     case Opcode::stacksave:
@@ -241,6 +245,12 @@ void Decoder::dispatch(const ptx::Instruction& i, const Spelling& s) {
     case Opcode::elect:
     case Opcode::isspacep:
       return warp_operation(i, s);
+    case Opcode::mma:
+    case Opcode::wmma:
+    case Opcode::ldmatrix:
+    case Opcode::stmatrix:
+    case Opcode::movmatrix:
+      return matrix(i, s);
     case Opcode::bar:
     case Opcode::barrier:
       return barrier(i, s);

@@ -11,6 +11,9 @@
 
 namespace attest::emulator {
 
+struct MmaShape;
+struct MatrixPlan;
+
 /// Why an instruction cannot be decoded; it becomes an operation that says so when executed.
 struct Unsupported {
   std::string why;
@@ -108,6 +111,20 @@ class Decoder {
   // decode_async.cpp: asynchronous copies and mbarriers
   void async_copy(const ptx::Instruction& i, const Spelling& s);
   void mbarrier(const ptx::Instruction& i, const Spelling& s);
+
+  // decode_tensor.cpp: what a whole warp does with matrices
+  void matrix(const ptx::Instruction& i, const Spelling& s);
+  void mma(const ptx::Instruction& i, const Spelling& s);
+  void wmma(const ptx::Instruction& i, const Spelling& s);
+  void wmma_memory(const ptx::Instruction& i, Spelling s);
+  void matrix_rows(const ptx::Instruction& i, Spelling s);
+  void movmatrix(const ptx::Instruction& i, const Spelling& s);
+  void emit_mma(const ptx::Instruction& i, const Spelling& s, const MmaShape& shape);
+  void emit_matrix(const ptx::Instruction& i, Spelling s, MatrixPlan plan, bool store);
+  std::vector<u32> fragment(const ptx::Operand& o, u32 count, ptx::Type type, bool results);
+  void finish_fragment(const ptx::Operand& o, ptx::Type type, const std::vector<u32>& slots);
+  template <class Plan>
+  const u32* plan_and_slots(const Plan& plan, const std::vector<u32>& slots);
 
   const LoadedModuleState& module_;
   Program& program_;

@@ -81,7 +81,7 @@ TEST(Nonsense, IsReportedWhenReached) {
       "cvt.rn.f32.pred %f1, %p1;",
       "selp.b32 %r1, %r2, %r3, %r4;",
       "cvta.to.global.u64 %p1, %rd1;",
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, "
+      "mma.sync.aligned.m16n8k12.row.col.f32.bf16.bf16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, "
       "{%r5,%r6}, {%f1,%f2,%f3,%f4};",
       "mul.wide.s64 %rd2, %rd1, %rd1;",
       "nonsense.b32 %r1;",

@@ -25,7 +25,8 @@ void print_opcodes() {
       "`instruction_page`. exact: the bits PTX prescribes. rounded: an");
   std::puts(
       "approximation in PTX, here the correctly rounded value, or with `--numerics worst:SEED` one "
-      "within PTX's error. control: moves data or");
+      "within PTX's error. modelled: as the tensor cores of the chosen architecture do. control: "
+      "moves data or");
   std::puts(
       "control. Forms: words in the order written, (a\\|b) one of them, [a\\|b] one or none; each "
       "has "

@@ -227,6 +227,9 @@ const Op* wait_for_warp(Warp& warp, const Op& op);
 [[gnu::always_inline]] inline bool whole_warp_here(const Warp& w) {
   return w.active == w.live;
 }
+/// Lanes come to an .aligned operation, but not all of the warp: they wait for the others, or it is
+/// a fault at once when those can never come.
+const Op* gather_warp(Warp& warp, const Op& op);
 /// Checks and translates `at` (generic or global addresses) for the lanes of warp.mask.
 /// False: a fault was recorded.
 bool find_places(const Op& op, Warp& warp, u64* at, u32 bytes, Space space);

@@ -13,17 +13,18 @@ namespace {
 constexpr u64 kHostBytes = u64{1} << 47;  // user addresses on x86-64
 constexpr u64 kNullBytes = 4096;          // no allocation begins this low
 
-bool is_store(const Op& op, const Warp& w) {
-  const std::string& opcode = w.frame->code->function->body[op.origin].opcode;
-  return opcode == "st" || opcode == "red" || opcode == "atom" || opcode == "mbarrier";
+/// "reads", "writes" or "updates".
+std::string_view verb_of(const Op& op, const Warp& w, std::string_view space) {
+  const ptx::Instruction& i = w.frame->code->function->body[op.origin];
+  if (i.opcode == "atom" || i.opcode == "red" || i.opcode == "mbarrier") return "updates";
+  const bool stores = (i.opcode == "cp" && space == "shared") || i.opcode == "st" ||
+                      i.opcode == "stmatrix" ||
+                      (i.opcode == "wmma" && !i.modifiers.empty() && i.modifiers[0] == "store");
+  return stores ? "writes" : "reads";
 }
 
 std::string access_text(const Op& op, const Warp& w, u32 bytes, std::string_view space) {
-  const std::string& opcode = w.frame->code->function->body[op.origin].opcode;
-  const bool writes = opcode == "st" || (opcode == "cp" && space == "shared");
-  const bool updates = opcode == "atom" || opcode == "red" || opcode == "mbarrier";
-  const std::string_view verb = writes ? "writes" : updates ? "updates" : "reads";
-  return fmt::format("{} {} bytes of {} memory", verb, bytes, space);
+  return fmt::format("{} {} bytes of {} memory", verb_of(op, w, space), bytes, space);
 }
 
 void fault_global(const Op& op, Warp& w, u32 lane, u64 address, u32 bytes) {
@@ -49,7 +50,7 @@ u64 place_in_window(const Op& op, Warp& w, u32 lane, u64 address, u32 bytes) {
   if (within(kSharedWindow, w.shared_bytes)) return reinterpret_cast<u64>(w.shared) + offset;
   if (within(kLocalWindow, w.local_stride))
     return reinterpret_cast<u64>(w.local) + lane * w.local_stride + offset;
-  if (within(kParamWindow, w.parameter_bytes) && !is_store(op, w))
+  if (within(kParamWindow, w.parameter_bytes) && verb_of(op, w, "parameter") == "reads")
     return reinterpret_cast<u64>(w.parameters) + offset;
   const auto in_window = [&](u64 window) {
     return address >= window && address - window < kWindowBytes;
@@ -80,6 +81,8 @@ void fault_place(const Op& op, Warp& w, u32 lane, u64 offset, u32 bytes, Space s
   if (offset + bytes <= size && offset <= size) {
     why = (offset & (bytes - 1)) ? fmt::format("the address is not aligned to {} bytes", bytes)
                                  : std::string("it may not be written");
+  } else if (space == Space::shared && offset >= kWindowBytes && offset >> 32 != kNone) {
+    why = "the address does not lie in shared memory";
   } else if (s32(u32(offset)) < 0 && space == Space::shared) {
     why = fmt::format("{} bytes before the shared memory of the block", -s64(s32(u32(offset))));
   } else if (space == Space::shared) {

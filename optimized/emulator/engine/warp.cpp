@@ -1,6 +1,8 @@
 // Fragments: which lanes of a warp run next, where they part and where they meet again.
 // Order: the deepest call first, then the lowest pc. So lanes that are behind catch up before the
 // others go on, and meet them at the next common block leader.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "optimized/emulator/engine/block.hpp"
@@ -172,6 +174,21 @@ const Op* wait_for_warp(Warp& w, const Op& op) {
   }
   park(w, &op, Wait::whole_warp, 0, w.live);
   return next_fragment(w);
+}
+
+const Op* gather_warp(Warp& w, const Op& op) {
+  const u32 lane = u32(__builtin_ctz(w.active));
+  if (w.existing != kAllLanes) {
+    return fault(
+        w, op, lane, "barrier",
+        fmt::format("the warp has {} threads, and it takes 32", __builtin_popcount(w.existing)));
+  }
+  if (w.live != kAllLanes) {
+    return fault(
+        w, op, lane, "barrier",
+        fmt::format("it is .aligned, but the lanes {:#010x} of the warp have exited", ~w.live));
+  }
+  return wait_for_warp(w, op);
 }
 
 const Op* end_lanes(Warp& w, const Op& op) {
