@@ -251,6 +251,21 @@ void Decoder::dispatch(const ptx::Instruction& i, const Spelling& s) {
     case Opcode::stmatrix:
     case Opcode::movmatrix:
       return matrix(i, s);
+    case Opcode::madc:
+      return extended_product(i, s);
+    case Opcode::mad:
+      return s.has(Modifier::cc) ? extended_product(i, s) : by_pattern(i, s);
+    case Opcode::lop3:
+      return s.has(Modifier::and_) || s.has(Modifier::or_) ? table_and_predicate(i, s)
+                                                           : by_pattern(i, s);
+    default:
+      return dispatch_control(i, s);
+  }
+}
+
+/// What decides who runs next, and what others may see; anything else goes by its pattern.
+void Decoder::dispatch_control(const ptx::Instruction& i, const Spelling& s) {
+  switch (s.opcode) {
     case Opcode::bar:
     case Opcode::barrier:
       return barrier(i, s);
@@ -266,13 +281,6 @@ void Decoder::dispatch(const ptx::Instruction& i, const Spelling& s) {
       return branch(i);
     case Opcode::brx:
       return branch_to_one_of(i);
-    case Opcode::madc:
-      return extended_product(i, s);
-    case Opcode::mad:
-      return s.has(Modifier::cc) ? extended_product(i, s) : by_pattern(i, s);
-    case Opcode::lop3:
-      return s.has(Modifier::and_) || s.has(Modifier::or_) ? table_and_predicate(i, s)
-                                                           : by_pattern(i, s);
     case Opcode::call:
       return call(i);
     case Opcode::ret:

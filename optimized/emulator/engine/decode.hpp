@@ -46,6 +46,7 @@ class Decoder {
   void lay_out_frame();
   void instruction(u32 index);
   void dispatch(const ptx::Instruction& i, const Spelling& s);
+  void dispatch_control(const ptx::Instruction& i, const Spelling& s);
   void finish_instruction(const ptx::Instruction& i, u32 first);
   void unsupported(const ptx::Instruction& i, u32 first, const std::string& why);
   void skip_unless_guarded(const ptx::Instruction& i);

@@ -161,7 +161,8 @@ void finish_shape(MmaShape& s, Extent e) {
   s.row_tiles = e.m / (8 * s.halves), s.column_tiles = e.n / 8;
   s.depth = e.k;
   s.per_word = register_bits(s.a) / bits_of(s.a);
-  s.a_count = s.row_tiles * words_of_a(s), s.b_count = s.column_tiles * words_of_b(s);
+  s.words = s.depth / (4 * s.per_word);
+  s.a_count = s.row_tiles * words_of_a(s), s.b_count = s.column_tiles * s.words;
   s.c_count = s.row_tiles * s.column_tiles * words_of(s, s.c);
   s.d_count = s.row_tiles * s.column_tiles * words_of(s, s.d);
 }
@@ -318,9 +319,7 @@ void Decoder::wmma_memory(const ptx::Instruction& i, Spelling s) {
   const u32 bits = bits_of(shape.a);
   plan.element_bits = is_c ? (shape.c == Accumulator::f16 ? 16 : plan.register_bits) : bits;
   plan.own_registers = is_c ? shape.c_count : is_a ? shape.a_count : shape.b_count;
-  plan.tile_registers = is_c   ? words_of(shape, shape.c)
-                        : is_a ? words_of_a(shape)
-                               : words_of_b(shape);
+  plan.tile_registers = is_c ? words_of(shape, shape.c) : is_a ? words_of_a(shape) : shape.words;
   plan.registers = !is_c && shape.a == Format::f16 ? 8 : plan.own_registers;
   const u32 rows = is_c || is_a ? w.extent.m : w.extent.k;
   const u32 columns = is_c || !is_a ? w.extent.n : w.extent.k;

@@ -94,7 +94,7 @@ const Op* mma_floats(const Op& op, Warp& w) {
   if (row.since < s.since) return fault_missing(op, w, s.since);
   const Arithmetic how = arithmetic_of(row, s.a, s.d);
   Results<u32> results;
-  const u32 a_words = words_of_a(s), b_words = words_of_b(s), c_words = words_of(s, s.c),
+  const u32 a_words = words_of_a(s), b_words = s.words, c_words = words_of(s, s.c),
             d_words = words_of(s, s.d);
   for (u32 i = 0; i < s.row_tiles; ++i) {
     for (u32 j = 0; j < s.column_tiles; ++j) {
@@ -188,7 +188,7 @@ const Op* mma_integers(const Op& op, Warp& w) {
   const MmaShape& s = find_registers(op, w, all);
   if (tensor_row(w).since < s.since) return fault_missing(op, w, s.since);
   Results<u32> results;
-  const u32 a_words = words_of_a(s), b_words = words_of_b(s), words = words_of(s, s.d);
+  const u32 a_words = words_of_a(s), b_words = s.words, words = words_of(s, s.d);
   for (u32 i = 0; i < s.row_tiles; ++i) {
     for (u32 j = 0; j < s.column_tiles; ++j) {
       const u32 first = (i * s.column_tiles + j) * words;

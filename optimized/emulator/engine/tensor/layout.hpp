@@ -23,16 +23,13 @@ struct MmaShape {
   u32 a_count, b_count, c_count, d_count;  // registers in the list
   u32 choice;  // int: 1 saturates; b1: 1 and, 0 xor; f64: Rounding; m8n8k4: 1 A by column, 2 B by
                // column
-  u32 reserved;
+  u32 words;   // registers of B in a tile: a quarter of the words in its depth
 };
 inline constexpr u32 kShapeWords = sizeof(MmaShape) / sizeof(u32);
 
 /// Registers of one tile.
-[[gnu::always_inline]] inline u32 words_of_b(const MmaShape& s) {
-  return s.depth / (4 * s.per_word);
-}
 [[gnu::always_inline]] inline u32 words_of_a(const MmaShape& s) {
-  return words_of_b(s) * s.halves;
+  return s.words * s.halves;
 }
 [[gnu::always_inline]] inline u32 words_of(const MmaShape& s, Accumulator type) {
   return type == Accumulator::f16 ? s.halves : 2 * s.halves;

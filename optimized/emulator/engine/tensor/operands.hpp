@@ -73,14 +73,15 @@ ATTEST_INLINE void take(Words packed, s32 e, Words& value, Words& exponent) {
 template <Format kFormat, bool kExponents>
 ATTEST_INLINE void unpack_a(const MmaShape& s, const u32* const* a, Planes& planes) {
   constexpr u32 kPerWord = 32 / FormatOf<kFormat>::kBits;
-  for (u32 q = 0; q < words_of_b(s); ++q) {
+  const u32 words = s.words, halves = s.halves;  // read once: the planes might alias them
+  for (u32 q = 0; q < words; ++q) {
     for (u32 e = 0; e < kPerWord; ++e) {
       const u32 plane = q * kPerWord + e;
       for (u32 l = 0; l < kLanes; l += kWidth) {
         Words value, low, high = Words{};
-        take<kFormat>(load_words(a[q * s.halves] + l), s32(e), value, low);
+        take<kFormat>(load_words(a[q * halves] + l), s32(e), value, low);
         store_words(planes.a[plane][0] + l, value);
-        if (s.halves == 2) {
+        if (halves == 2) {
           take<kFormat>(load_words(a[q * 2 + 1] + l), s32(e), value, high);
           store_words(planes.a[plane][1] + l, value);
         }
@@ -106,7 +107,8 @@ ATTEST_INLINE void by_columns(s32* to, const s32* from) {
 template <Format kFormat, bool kExponents>
 ATTEST_INLINE void unpack_b(const MmaShape& s, const u32* const* b, Planes& planes) {
   constexpr u32 kPerWord = 32 / FormatOf<kFormat>::kBits;
-  for (u32 q = 0; q < words_of_b(s); ++q) {
+  const u32 words = s.words;  // read once: the planes might alias it
+  for (u32 q = 0; q < words; ++q) {
     alignas(64) s32 packed[kLanes];
     by_columns(packed, reinterpret_cast<const s32*>(b[q]));
     for (u32 e = 0; e < kPerWord; ++e) {

@@ -28,7 +28,7 @@ struct Groups {
 
 /// False when a group is less than whole registers: those tiles are left to the definition.
 ATTEST_INLINE bool find_groups(const MmaShape& s, const Arithmetic& how, Groups& groups) {
-  const u32 words = words_of_b(s), all = words * s.per_word;
+  const u32 words = s.words, all = words * s.per_word;
   if (how.in_pairs) {
     groups.count = 2;
     for (u32 pair = 0; pair < 2; ++pair) {
@@ -42,9 +42,10 @@ ATTEST_INLINE bool find_groups(const MmaShape& s, const Arithmetic& how, Groups&
   }
   const u32 per_group = how.group / 4;  // planes: each holds four values of k
   groups.size = per_group < all ? per_group : all;
-  if (groups.size == 0 || groups.size % s.per_word != 0) return false;
-  groups.count = all / groups.size;
-  for (u32 i = 0; i < all; ++i) groups.planes[i / groups.size][i % groups.size] = u8(i);
+  if (groups.size == 0 || (groups.size & (s.per_word - 1)) != 0) return false;
+  for (u32 i = 0; i < all; i += groups.size, ++groups.count) {
+    for (u32 j = 0; j < groups.size; ++j) groups.planes[groups.count][j] = u8(i + j);
+  }
   return true;
 }
 
@@ -213,6 +214,7 @@ ATTEST_INLINE Floats add_product(Floats a, Floats b, Floats c) {
 template <u32 kHalves, bool kHalf>
 ATTEST_INLINE void add_fused(const MmaShape& s, const Planes& planes, Sums& sums) {
   constexpr u32 kAtOnce = 2;
+  const u32 words = s.words, per_word = s.per_word;  // read once: the sums might alias them
   for (u32 l = 0; l < kLanes; l += kAtOnce * kWidth) {
     Floats sum[kAtOnce][kHalves][2];
     for (u32 n = 0; n < kAtOnce; ++n) {
@@ -222,8 +224,8 @@ ATTEST_INLINE void add_fused(const MmaShape& s, const Planes& planes, Sums& sums
       }
     }
     const auto add = [&](auto at_t, u32 q, u32 t) {
-      for (u32 e = 0; e < s.per_word; ++e) {
-        const u32 plane = q * s.per_word + e;
+      for (u32 e = 0; e < per_word; ++e) {
+        const u32 plane = q * per_word + e;
         const Floats even = Floats(repeat(planes.b[plane][t][0]));
         const Floats odd = Floats(repeat(planes.b[plane][t][1]));
         for (u32 n = 0; n < kAtOnce; ++n) {
@@ -235,7 +237,7 @@ ATTEST_INLINE void add_fused(const MmaShape& s, const Planes& planes, Sums& sums
         }
       }
     };
-    for (u32 q = 0; q < words_of_b(s); ++q) {
+    for (u32 q = 0; q < words; ++q) {
       add([](Words v) { return quad<0>(v); }, q, 0);
       add([](Words v) { return quad<1>(v); }, q, 1);
       add([](Words v) { return quad<2>(v); }, q, 2);
