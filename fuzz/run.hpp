@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "optimized/emulator/options.hpp"
 #include "reference/subject.hpp"
 #include "reference/verdict.hpp"
 
@@ -44,8 +45,18 @@ struct PowerTally {
 /// Of this program, e.g. "0.1.0".
 std::string_view version();
 
+/// How the emulator ran, as words of a command line; means nothing on a GPU. The defaults are the
+/// emulator's.
+struct EmulationOptions {
+  std::string numerics = emulator::print(emulator::NumericModel{});
+  std::string checks = emulator::print(emulator::Checks{});
+  std::uint64_t schedule = 0;
+  bool operator==(const EmulationOptions&) const = default;
+};
+
 struct Run {
   std::string version, subject, numerics, device;
+  EmulationOptions emulation;
   std::uint64_t seed = 0;
   double seconds = 0;
   bool interrupted = false;      // stopped by a signal

@@ -1,6 +1,7 @@
 // Files as bytes: mapped for reading, and written so that no reader ever sees half of one.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -98,6 +99,23 @@ void require_writable_folder(const std::filesystem::path& folder) {
   const auto probe = folder / fmt::format(".attest.{}", ::getpid());
   write_whole(probe, std::string_view());
   std::filesystem::remove(probe, problem);
+}
+
+FolderLock::FolderLock(const std::filesystem::path& folder)
+    : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  if (descriptor_ < 0) {
+    throw Error(fmt::format("{}: cannot be opened: {}", folder.string(), std::strerror(errno)));
+  }
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  ::close(descriptor_);
+  throw Error(
+      fmt::format("{}: another attest writes its report here; wait for it, or choose another "
+                  "--report",
+                  folder.string()));
+}
+
+FolderLock::~FolderLock() {
+  ::close(descriptor_);
 }
 
 void write_reports(const std::filesystem::path& folder, const Run& run) {

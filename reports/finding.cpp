@@ -29,7 +29,7 @@ std::uint64_t digest_of(std::string_view text) {
 
 std::filesystem::path write_finding(const std::filesystem::path& folder, const Finding& finding,
                                     const Values& values, std::string_view subject,
-                                    std::string_view replay) {
+                                    std::string_view replay, const EmulationOptions& emulation) {
   const std::string line = print(finding.shrunk);
   const auto path = folder / fmt::format("{}-{:016x}", finding.property, digest_of(line));
   auto beside = path;
@@ -40,6 +40,7 @@ std::filesystem::path write_finding(const std::filesystem::path& folder, const F
   const nlohmann::json json = {{"schema", kSchema},
                                {"property", finding.property},
                                {"subject", subject},
+                               {"emulation", json_of(emulation)},
                                {"case", line},
                                {"found_as", print(finding.found)},
                                {"shrink_steps", finding.shrink_steps},
@@ -64,6 +65,7 @@ StoredFinding finding_of_json(std::string_view text, const std::string& file_nam
   finding.property = fields.text("property");
   finding.subject = fields.text("subject");
   finding.replay = fields.text("replay");
+  finding.emulation = read_emulation(fields);
   finding.verdict = read_verdict(fields.object("verdict"));
   try {
     finding.test_case = parse_case(fields.text("case"));

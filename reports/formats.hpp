@@ -32,7 +32,8 @@ int exit_code_of(const Run& run);
 /// The exact command that shows the finding again, quoted for a shell. Run::subject must hold
 /// what --subject was given (a path or a name); when it is empty the option is left out.
 std::string replay_line(const Run& run, const Finding& finding);
-std::string replay_line(std::string_view subject, std::string_view property, const Case& test_case);
+std::string replay_line(std::string_view subject, std::string_view property, const Case& test_case,
+                        const EmulationOptions& emulation = {});
 
 // --- a run as text ------------------------------------------------------------------------------
 
@@ -57,6 +58,19 @@ inline constexpr std::array<const char*, 3> kReportFiles{"run.json", "junit.xml"
 void write_reports(const std::filesystem::path& folder, const Run& run);
 /// Throws Error now rather than at the end of a long run when `folder` cannot be written.
 void require_writable_folder(const std::filesystem::path& folder);
+
+/// Keeps other runs out of a report folder while it lives: two would mix their findings. Throws
+/// Error when another has it. Nothing remains of a process that was killed.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::filesystem::path& folder);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int descriptor_;
+};
 
 struct TableStyle {
   int columns = 100;  // at least 60
@@ -116,11 +130,13 @@ void write_truth_file(const std::filesystem::path& path, const Problem& problem,
 /// folder appears whole or not at all.
 std::filesystem::path write_finding(const std::filesystem::path& folder, const Finding& finding,
                                     const Values& values, std::string_view subject,
-                                    std::string_view replay);
+                                    std::string_view replay,
+                                    const EmulationOptions& emulation = {});
 struct StoredFinding {
   std::string property, subject, replay;
-  Case test_case;  // the shrunk one
-  Values values;   // from tensors.safetensors: what was run, even if fills change
+  EmulationOptions emulation;  // under which it was found
+  Case test_case;              // the shrunk one
+  Values values;               // from tensors.safetensors: what was run, even if fills change
   Verdict verdict;
 };
 StoredFinding read_finding(const std::filesystem::path& folder);

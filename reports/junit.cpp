@@ -138,10 +138,11 @@ std::string junit_of(const Run& run) {
       "      <property name=\"version\" value=\"{}\"/>\n"
       "      <property name=\"seed\" value=\"{}\"/>\n"
       "      <property name=\"numerics\" value=\"{}\"/>\n"
-      "      <property name=\"device\" value=\"{}\"/>\n    </properties>\n{}"
+      "      <property name=\"device\" value=\"{}\"/>\n"
+      "      <property name=\"emulator\" value=\"{}\"/>\n    </properties>\n{}"
       "  </testsuite>\n</testsuites>\n",
       counts, counts, run.seconds, escaped(run.version), run.seed, escaped(run.numerics),
-      escaped(run.device), cases);
+      escaped(run.device), escaped(text_of(run.emulation)), cases);
 }
 
 void write_junit(const std::filesystem::path& path, const Run& run) {

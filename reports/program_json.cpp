@@ -26,6 +26,24 @@ Json json_of(const ProcessRecord& process) {
           {"options", process.options}, {"ended", process.ended},   {"obstacles", obstacles}};
 }
 
+Json json_of(const emulator::Totals& totals) {
+  Json json = Json::object();
+  for (const emulator::TotalColumn& column : emulator::total_columns()) {
+    json[std::string(column.name)] = totals.*column.value;
+  }
+  return json;
+}
+
+Json json_of(const emulator::KernelProfile& kernel) {
+  Json lines = Json::array();
+  for (const emulator::LineProfile& line : kernel.lines) {
+    lines.push_back({{"place", line.place}, {"totals", json_of(line.totals)}});
+  }
+  return {{"kernel", kernel.kernel},          {"launches", kernel.launches},
+          {"blocks", kernel.blocks},          {"blocks_covered", kernel.blocks_covered},
+          {"totals", json_of(kernel.totals)}, {"lines", lines}};
+}
+
 }  // namespace
 
 std::string json_of(const ProgramRun& run) {
@@ -42,6 +60,8 @@ std::string json_of(const ProgramRun& run) {
                        {"launches", counts.launches},
                        {"warp_instructions", counts.warp_instructions}});
   }
+  Json profile = Json::array();
+  for (const emulator::KernelProfile& kernel : profile_of(run)) profile.push_back(json_of(kernel));
   return text_of(Json{
       {"schema", kSchema},
       {"version", run.version},
@@ -55,6 +75,7 @@ std::string json_of(const ProgramRun& run) {
       {"conclusion", {{"exit_code", conclusion.exit_code}, {"reason", conclusion.reason}}},
       {"findings", findings},
       {"kernels", kernels},
+      {"profile", profile},
       {"processes", processes},
   });
 }

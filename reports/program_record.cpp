@@ -121,6 +121,12 @@ void take(ProcessRecord& record, const Texts& fields, const std::string& where) 
     demand(4);
     count(record.kernels, {fields[1], number<std::uint64_t>(fields[2], where),
                            number<std::uint64_t>(fields[3], where)});
+  } else if (word == "profile") {
+    demand(2);
+    std::string problem;
+    auto profile = emulator::parse_profile(fields[1], problem);
+    if (!profile) refuse(where, fmt::format("the profile cannot be read: {}", problem));
+    record.profile = std::move(*profile);
   } else if (word == "end") {
     demand(1);
     record.ended = true;
@@ -173,6 +179,7 @@ std::string print(const ProcessRecord& record) {
     line({"kernel", counts.kernel, std::to_string(counts.launches),
           std::to_string(counts.warp_instructions)});
   }
+  if (!record.profile.empty()) line({"profile", print(record.profile)});
   if (record.ended) line({"end"});
   return text;
 }

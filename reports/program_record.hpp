@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "optimized/emulator/profile.hpp"
+
 namespace attest {
 
 struct ProgramFinding {
@@ -36,6 +38,7 @@ struct ProcessRecord {
   std::vector<ProgramFinding> findings;
   std::vector<Obstacle> obstacles;
   std::vector<KernelCounts> kernels;  // first launched first
+  emulator::Profile profile;          // when counters were on, and it ended
   bool ended = false;                 // said a last word: counts are complete
   bool operator==(const ProcessRecord&) const = default;
 };
@@ -75,6 +78,11 @@ ProgramConclusion conclusion_of(const ProgramRun& run);
 std::vector<const ProgramFinding*> findings_of(const ProgramRun& run);
 /// Counts per kernel over all processes, most warp instructions first.
 std::vector<KernelCounts> kernels_of(const ProgramRun& run);
+
+/// What was counted, per kernel and line, over all processes; most warp instructions first.
+emulator::Profile profile_of(const ProgramRun& run);
+/// The hottest lines of each kernel, for a terminal.
+std::vector<std::string> hottest_lines(const emulator::Profile& profile);
 
 /// Lines for a terminal, each begun with "attest: ".
 std::string text_of(const ProgramRun& run);

@@ -12,6 +12,8 @@
 namespace attest {
 namespace {
 
+constexpr std::size_t kNameWidth = 60;  // leaves room for the numbers on a line of 100
+
 /// A reason that the testbed could not tell rather than that the program is wrong.
 bool is_ours(const ProgramFinding& finding) {
   return finding.kind == "unsupported";
@@ -53,6 +55,12 @@ std::string nothing_proven(const ProgramRun& run) {
   }
   if (kernels_of(run).empty()) return "no kernel was launched, so nothing was checked";
   return {};
+}
+
+/// Names of templates can be longer than a screen; program.json has them whole.
+std::string clipped(const std::string& name) {
+  const std::string line = one_line(name);
+  return line.size() <= kNameWidth ? line : line.substr(0, kNameWidth - 3) + "...";
 }
 
 std::string told(const ProgramFinding& finding) {
@@ -151,13 +159,14 @@ std::string text_of(const ProgramRun& run) {
   const std::vector<KernelCounts> kernels = kernels_of(run);
   std::size_t widest = std::string_view("kernel").size();
   for (const KernelCounts& counts : kernels) widest = std::max(widest, counts.kernel.size());
-  widest = std::min<std::size_t>(widest, 60);  // leaves room for the numbers on a line of 100
+  widest = std::min(widest, kNameWidth);
   if (!kernels.empty())
     say(fmt::format("{:<{}}  {:>8}  {:>17}", "kernel", widest, "launches", "warp instructions"));
   for (const KernelCounts& counts : kernels) {
-    say(fmt::format("{:<{}}  {:>8}  {:>17}", one_line(counts.kernel), widest, counts.launches,
+    say(fmt::format("{:<{}}  {:>8}  {:>17}", clipped(counts.kernel), widest, counts.launches,
                     counts.warp_instructions));
   }
+  for (const std::string& line : hottest_lines(profile_of(run))) say(line);
   for (const ProcessRecord& process : run.processes) {
     if (!process.ended && run.schedules == 1) {
       say(fmt::format("process {} ended without a last word: its counts may be higher",

@@ -139,18 +139,37 @@ std::string joined(const std::vector<std::string>& pieces, std::string_view sepa
   return fmt::format("{}", fmt::join(pieces, separator));
 }
 
-std::string replay_line(std::string_view subject, std::string_view property,
-                        const Case& test_case) {
+std::string text_of(const EmulationOptions& emulation) {
+  return fmt::format("numerics {}, schedule {}, checks {}", emulation.numerics, emulation.schedule,
+                     emulation.checks);
+}
+
+std::string words_of(const EmulationOptions& emulation) {
+  const EmulationOptions usual;
+  std::string words;
+  if (emulation.numerics != usual.numerics) {
+    words += fmt::format(" --numerics {}", shell_quoted(emulation.numerics));
+  }
+  if (emulation.checks != usual.checks) {
+    words += fmt::format(" --checks {}", shell_quoted(emulation.checks));
+  }
+  if (emulation.schedule != 0) words += fmt::format(" --schedule {}", emulation.schedule);
+  return words;
+}
+
+std::string replay_line(std::string_view subject, std::string_view property, const Case& test_case,
+                        const EmulationOptions& emulation) {
   const std::string check = print(PropertyCase{std::string(property), test_case});
   // The launcher says how it was called, so that the line works where the user stands.
   const char* called = std::getenv("ATTEST_COMMAND");
-  return fmt::format("{} replay {}{}", called != nullptr ? shell_quoted(called) : "./attest",
+  return fmt::format("{} replay {}{}{}", called != nullptr ? shell_quoted(called) : "./attest",
                      shell_quoted(check),
-                     subject.empty() ? "" : " --subject " + shell_quoted(subject));
+                     subject.empty() ? "" : fmt::format(" --subject {}", shell_quoted(subject)),
+                     words_of(emulation));
 }
 
 std::string replay_line(const Run& run, const Finding& finding) {
-  return replay_line(run.subject, finding.property, finding.shrunk);
+  return replay_line(run.subject, finding.property, finding.shrunk, run.emulation);
 }
 
 }  // namespace attest

@@ -52,6 +52,11 @@ std::string one_line(std::string_view text);
 /// Single-quoted for a POSIX shell when it needs to be.
 std::string shell_quoted(std::string_view word);
 
+/// "numerics sm_80, schedule 0, checks memcheck,initcheck"
+std::string text_of(const EmulationOptions& emulation);
+/// What of it a command line has to say: " --schedule 7", or empty when all is as by default.
+std::string words_of(const EmulationOptions& emulation);
+
 /// The findings of one property, in the run's order.
 std::vector<const Finding*> findings_of(const Run& run, std::string_view property);
 

@@ -132,6 +132,7 @@ Json json_of(const Run& run) {
                {"subject", run.subject},
                {"numerics", run.numerics},
                {"device", run.device},
+               {"emulation", json_of(run.emulation)},
                {"seed", run.seed},
                {"seconds", number_of(run.seconds)},
                {"interrupted", run.interrupted},
@@ -168,6 +169,7 @@ Run run_of_json(std::string_view text, std::string_view file_name) {
   run.subject = fields.text("subject");
   run.numerics = fields.text("numerics");
   run.device = fields.text("device");
+  run.emulation = read_emulation(fields);
   run.seed = fields.count("seed");
   run.seconds = fields.number("seconds");
   run.interrupted = fields.flag("interrupted");

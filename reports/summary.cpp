@@ -39,10 +39,11 @@ std::string headline(const Run& run) {
   const Conclusion conclusion = conclusion_of(run);
   return fmt::format(
       "# attest: {}\n\nExit code {}: {}.\n\n"
-      "Subject {}, numerics {}, device {}, seed {}, version {}, {} cases in {:.1f} s.\n",
+      "Subject {}, numerics {}, device {}, seed {}, version {}, {} cases in {:.1f} s.\n"
+      "Emulator: {}.\n",
       kWords[conclusion.exit_code], conclusion.exit_code, plain(conclusion.reason),
       plain(run.subject), plain(run.numerics), plain(run.device), run.seed, plain(run.version),
-      run.cases(), run.seconds);
+      run.cases(), run.seconds, plain(text_of(run.emulation)));
 }
 
 std::string properties(const Run& run) {

@@ -53,4 +53,16 @@ Verdict read_verdict(const Fields& fields) {
   return verdict;
 }
 
+nlohmann::json json_of(const EmulationOptions& emulation) {
+  return {{"numerics", emulation.numerics},
+          {"checks", emulation.checks},
+          {"schedule", emulation.schedule}};
+}
+
+EmulationOptions read_emulation(const Fields& fields) {
+  if (!fields.has("emulation")) return {};
+  const Fields emulation = fields.object("emulation");
+  return {emulation.text("numerics"), emulation.text("checks"), emulation.count("schedule")};
+}
+
 }  // namespace attest

@@ -1,5 +1,7 @@
-// A Verdict as JSON and back: the same in run.json and in a finding's verdict.json.
+// A Verdict, and how the emulator ran, as JSON and back: the same in run.json and in a finding's
+// verdict.json.
 #pragma once
+#include "fuzz/run.hpp"
 #include "reference/verdict.hpp"
 #include "reports/strict_json.hpp"
 
@@ -8,5 +10,9 @@ namespace attest {
 nlohmann::json json_of(const Verdict& verdict);
 Verdict read_verdict(const Fields& fields);
 std::array<Index, 4> read_where(const Fields& fields, std::string_view name);
+
+nlohmann::json json_of(const EmulationOptions& emulation);
+/// The member `emulation`; the defaults when there is none, as in files of earlier versions.
+EmulationOptions read_emulation(const Fields& fields);
 
 }  // namespace attest

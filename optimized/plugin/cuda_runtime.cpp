@@ -125,7 +125,10 @@ void CudaRuntime::load_emulated(const Choice& choice) {
   find(library_, "attest_emulator_load_error", load_error_);
   if (const char* problem = configure(choice.emulator.c_str())) throw Error(problem);
   std::string ignored;
-  numerics_ = "emulated: " + print(emulator::parse_options(choice.emulator, ignored)->numerics);
+  const emulator::DeviceOptions options = *emulator::parse_options(choice.emulator, ignored);
+  numerics_ = "emulated: " + print(options.numerics);
+  setting_ = "under numerics " + print(options.numerics) + ", schedule " +
+             std::to_string(options.schedule) + ", checks " + print(options.checks);
 }
 
 std::optional<std::string> CudaRuntime::load_error() const {
@@ -158,6 +161,7 @@ std::optional<CudaRuntime::Finding> CudaRuntime::finding() const {
   if (count == 0) return std::nullopt;
   Finding finding{finding_kind_(0), finding_text_(0)};
   if (count > 1) finding.text += " (and " + std::to_string(count - 1) + " more)";
+  finding.text += "; " + setting_;
   return finding;
 }
 

@@ -55,7 +55,7 @@ class CudaRuntime {
   void load_emulated(const Choice& choice);
 
   void* library_ = nullptr;
-  std::string numerics_;
+  std::string numerics_, setting_;  // setting_: what the emulator's findings were made under
   int (*malloc_)(void**, std::size_t) = nullptr;
   int (*free_)(void*) = nullptr;
   int (*memcpy_)(void*, const void*, std::size_t, int) = nullptr;

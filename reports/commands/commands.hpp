@@ -8,17 +8,10 @@
 #include <thread>
 #include <vector>
 
-#include "optimized/emulator/options.hpp"
+#include "fuzz/run.hpp"
 #include "reference/problem.hpp"
 
 namespace attest {
-
-/// How the emulator runs, as words of `attest list numerics` and `attest list checks`.
-struct EmulationOptions {
-  std::string numerics = emulator::print(emulator::NumericModel{});
-  std::string checks = emulator::print(emulator::Checks{});
-  std::uint64_t schedule = 0;
-};
 
 struct SubjectOptions {
   std::string subject = "ours";  // a path, or a name of `attest list subjects` or of a mutant

@@ -37,4 +37,9 @@ emulator::DeviceOptions chosen(const EmulationOptions& options) {
   return device;
 }
 
+EmulationOptions spelled(const EmulationOptions& options) {
+  const emulator::DeviceOptions device = chosen(options);
+  return {print(device.numerics), print(device.checks), device.schedule};
+}
+
 }  // namespace attest

@@ -70,6 +70,23 @@ TEST_F(Interruption, SigintReportsWhatItHasAndCouldNotTell) {
   EXPECT_TRUE(told.findings.empty());
 }
 
+TEST_F(Interruption, AReportFolderBelongsToOneRunAtATime) {
+  std::string refusal;
+  struck({"gate", "--subject", "skeleton", "--budget", "10m"}, SIGINT, [&] {
+    if (!journal_has(50)) return false;
+    if (refusal.empty()) {
+      const std::string line = "cd '" + folder_.string() + "' && '" + (bin() / "attest").string() +
+                               "' fuzz --subject skeleton --cases 5 >/dev/null 2>second.txt";
+      EXPECT_EQ(WEXITSTATUS(std::system(line.c_str())), 2);
+      refusal = text_of(folder_ / "second.txt");
+    }
+    return true;
+  });
+  EXPECT_NE(refusal.find("attest-report: another attest"), std::string::npos) << refusal;
+  EXPECT_EQ(run("gate --subject skeleton --cases 300").exit_code, 0)
+      << "the lock went with the run";
+}
+
 TEST_F(Interruption, SigintAfterAFindingSaysThatTheSubjectIsWrong) {
   const int status =
       struck({"fuzz", "--subject", misbehaves()}, SIGINT, [this] { return has_finding(); });

@@ -8,6 +8,7 @@
 #include "properties/fills.hpp"
 #include "reference/text.hpp"
 #include "reports/commands/commands.hpp"
+#include "reports/commands/emulation.hpp"
 #include "reports/commands/subjects.hpp"
 #include "reports/formats.hpp"
 #include "reports/rendering.hpp"
@@ -28,8 +29,8 @@ Asked asked_of(const ReplayOptions& options) {
   Asked asked;
   if (std::filesystem::is_directory(path, failed)) {
     StoredFinding stored = read_finding(path);
-    asked = {stored.property, stored.subject, print(stored.test_case), stored.test_case.problem,
-             std::move(stored.values)};
+    asked = {stored.property,          stored.subject,           print(stored.test_case),
+             stored.test_case.problem, std::move(stored.values), stored.emulation};
   } else if (std::filesystem::exists(path, failed) || path.extension() == ".safetensors") {
     TensorsFile file = read_tensors_file(path, options.problem);
     asked = {"", "", print(file.problem), std::move(file.problem), std::move(file.values)};
@@ -69,7 +70,8 @@ int replay(const ReplayOptions& options) {
   const auto make =
       subject_maker({asked.subject, options.device, options.case_seconds, asked.emulation});
   const Subject subject = make();
-  fmt::print("{}: replaying '{}' on '{}' ({})\n", version_text(), asked.what, asked.subject,
+  fmt::print("{}, {}: replaying '{}' on '{}' ({})\n", version_text(),
+             text_of(spelled(asked.emulation)), asked.what, asked.subject,
              subject.description.numerics);
   const auto replays = replay(subject, asked.property, asked.problem, asked.values);
   for (const Replay& one : replays) print_replay(one);

@@ -140,7 +140,11 @@ int run(const RunCommand& options) {
   if (options.schedules == 0) throw Error("--schedules: 0 runs show nothing");
   const fs::path program = program_named(options.program.front());
   refuse_what_cannot_run(program);
-  if (!options.report.empty()) require_writable_folder(options.report);
+  std::optional<FolderLock> lock;
+  if (!options.report.empty()) {
+    require_writable_folder(options.report);
+    lock.emplace(options.report);
+  }
   if (!options.json.empty()) write_whole(options.json, "");  // rather now than after a long run
   const Workplace workplace;
 

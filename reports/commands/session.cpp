@@ -13,6 +13,7 @@
 
 #include "properties/fills.hpp"
 #include "reference/text.hpp"
+#include "reports/commands/emulation.hpp"
 #include "reports/commands/interruption.hpp"
 #include "reports/commands/subjects.hpp"
 #include "reports/formats.hpp"
@@ -58,8 +59,8 @@ void remove_earlier_reports(const fs::path& report) {
 
 std::string kept(const fs::path& report, const Run& run, const Finding& finding) {
   const std::string replay = replay_line(run, finding);
-  const fs::path folder =
-      write_finding(report / "findings", finding, make_values(finding.shrunk), run.subject, replay);
+  const fs::path folder = write_finding(report / "findings", finding, make_values(finding.shrunk),
+                                        run.subject, replay, run.emulation);
   std::string text = fmt::format("{}: {}", finding.property, word_of(finding.verdict.outcome));
   if (!finding.verdict.why.empty()) text += ": " + finding.verdict.why;
   text += fmt::format("\n  drawn   {}\n  shrunk  {}  ({} steps)\n  kept in {}\n  {}\n",
@@ -99,18 +100,22 @@ Run run_session(const CampaignCommand& options, const CampaignOptions& campaign,
                 std::string_view purpose, const SessionHooks& hooks) {
   const fs::path report = options.report;
   require_writable_folder(report / "findings");
+  const FolderLock lock(report);
   remove_earlier_reports(report);
   const auto make_subject = subject_maker(options.subject);
   Journal journal(report / "cases.log");
   const std::atomic<bool>& stop = interruption();
 
-  fmt::print("{}, seed {}: {} '{}' with {}; report in {}\n", version_text(), campaign.seed, purpose,
-             options.subject.subject, budget_text(campaign), report.string());
+  const EmulationOptions emulation = spelled(options.subject.emulation);
+  fmt::print("{}, seed {}, {}: {} '{}' with {}; report in {}\n", version_text(), campaign.seed,
+             text_of(emulation), purpose, options.subject.subject, budget_text(campaign),
+             report.string());
   std::fflush(stdout);
 
   Run naming;  // what a finding's replay line needs to know of the run
   naming.subject = reference_of(options.subject.subject);
   naming.device = options.subject.device;
+  naming.emulation = emulation;
   Progress progress(stdout);
   CampaignEvents events;
   events.about_to_run = [&](const std::string& property, const Case& test_case) {
@@ -128,6 +133,7 @@ Run run_session(const CampaignCommand& options, const CampaignOptions& campaign,
   progress.finish();
   run.subject = reference_of(options.subject.subject);
   run.device = options.subject.device;
+  run.emulation = emulation;
   write_reports(report, run);
   print_table(stdout, run, style_of(stdout));
   return run;

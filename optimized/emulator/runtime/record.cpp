@@ -155,6 +155,9 @@ void Record::close() {
   for (const auto& [kernel, counts] : kernels_) {
     if ((counts.launches & (counts.launches - 1)) != 0) count(kernel);  // else it has been said
   }
+  if (Device::instance().options().counters) {
+    line({"profile", emulator::print(Device::instance().profile())});
+  }
   line({"end"});
 }
 
