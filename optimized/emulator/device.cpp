@@ -163,6 +163,14 @@ bool Device::has_kernel(const LoadedModule& module, std::string_view name) const
   return it != module.state.functions.end() && module.state.module.functions[it->second].entry;
 }
 
+std::vector<std::string> Device::kernel_names(const LoadedModule& module) const {
+  std::vector<std::string> names;
+  for (const ptx::Function& function : module.state.module.functions) {
+    if (function.entry) names.push_back(function.name);
+  }
+  return names;
+}
+
 Device::KernelFacts Device::facts(const LoadedModule& module, std::string_view kernel) const {
   KernelFacts facts;
   const Program* program = state_->program(const_cast<LoadedModule&>(module).state, kernel);

@@ -64,6 +64,7 @@ class Device {
   /// Address and size of a module-scope variable; {nullptr, 0} when there is none.
   Allocation find_variable(const LoadedModule& module, std::string_view name) const;
   bool has_kernel(const LoadedModule& module, std::string_view name) const;
+  std::vector<std::string> kernel_names(const LoadedModule& module) const;
   struct KernelFacts {
     std::uint32_t static_shared_bytes = 0, local_bytes = 0, constant_bytes = 0;
     std::uint32_t registers_estimate = 0, max_threads_per_block = 1024;

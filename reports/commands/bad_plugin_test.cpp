@@ -68,6 +68,28 @@ TEST_F(BadPlugin, AGateNamesWhatIsWrongAndHowToSeeItAgain) {
       << "findings of an earlier run are not this one's";
 }
 
+TEST_F(BadPlugin, AFindingReplaysUnderWhatItWasFoundUnder) {
+  const Ran ran =
+      run("gate --cases 60 --properties oracle_agreement --numerics sm_90 --checks none "
+          "--schedule 3 --subject " +
+          plugin("misbehaves"));
+  EXPECT_EQ(ran.exit_code, 1) << ran.out << ran.err;
+  const std::string how = "numerics sm_90, schedule 3, checks none";
+  EXPECT_NE(ran.out.substr(0, ran.out.find('\n')).find(how), std::string::npos) << ran.out;
+  const std::string words = " --numerics sm_90 --checks none --schedule 3";
+  EXPECT_TRUE(ran.last_line().ends_with(words)) << ran.last_line();
+  const auto findings = folder_ / "attest-report" / "findings";
+  for (const auto& entry : std::filesystem::directory_iterator(findings)) {
+    const Ran stored = run("replay '" + entry.path().string() + "'");
+    EXPECT_NE(stored.out.find(how), std::string::npos) << stored.out;
+    const Ran other = run("replay --schedule 4 '" + entry.path().string() + "'");
+    EXPECT_NE(other.out.find("numerics sm_90, schedule 4, checks none"), std::string::npos);
+  }
+  for (const char* report : {"run.json", "junit.xml", "summary.md"}) {
+    EXPECT_NE(text_of(folder_ / "attest-report" / report).find("sm_90"), std::string::npos);
+  }
+}
+
 TEST_F(BadPlugin, FindingsJoinTheCorpusAndAreTriedFirst) {
   const std::string words =
       "fuzz --cases 20 --properties oracle_agreement --corpus kept --subject " +

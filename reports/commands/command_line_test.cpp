@@ -19,8 +19,11 @@ TEST_F(CommandLine, TeachesItself) {
   for (const char* part : {"Examples:", "attest replay", "Exit code 0", "footprint"}) {
     EXPECT_NE(help.out.find(part), std::string::npos) << part;
   }
-  for (const char* command : {"gate", "fuzz", "replay", "oracle", "footprint", "list"}) {
-    EXPECT_EQ(run(std::string(command) + " --help").exit_code, 0) << command;
+  for (const char* command : {"gate", "fuzz", "run", "replay", "oracle", "footprint", "list"}) {
+    const Ran one = run(std::string(command) + " --help");
+    EXPECT_EQ(one.exit_code, 0) << command;
+    EXPECT_NE(one.out.find(std::string("Example:\n  attest ") + command), std::string::npos)
+        << one.out;
   }
 }
 
@@ -38,6 +41,12 @@ TEST_F(CommandLine, UnknownWordsAreRefusedWithTheNearest) {
   refuses("gate --subject skeleton --device emulatd", {"did you mean 'emulated'?"});
   refuses("gate --subject skeleton --properties row_sums,causalty", {"did you mean 'causality'?"});
   refuses("gate --subject skeleton --budget soon", {"--budget", "'soon'", "45s"});
+  for (const char* command : {"gate", "fuzz", "replay 'q=1x1x1x1 kv=1x1x1'"}) {
+    const std::string words = std::string(command) + " --subject skeleton ";
+    refuses(words + "--numerics sm_81", {"--numerics", "'sm_81'", "did you mean 'sm_80'?"});
+    refuses(words + "--checks all,racechek", {"--checks", "did you mean 'racecheck'?"});
+    refuses(words + "--schedule -1", {"--schedule", "negative"});
+  }
   refuses("list fils", {"did you mean 'fills'?"});
   refuses("footprint --layers 1 --kv-heads 1 --depth 1 --tokens 1 --format bf1",
           {"did you mean 'bf16'?"});
@@ -204,7 +213,8 @@ TEST_F(CommandLine, FootprintIsExact) {
 TEST_F(CommandLine, ListsWhatItsCataloguesHold) {
   const Ran ran = run("list");
   EXPECT_EQ(ran.exit_code, 0);
-  for (const char* part : {"causality", "needle", "bf16", "skeleton", "drops_one_key", "window"}) {
+  for (const char* part : {"causality", "needle", "bf16", "skeleton", "drops_one_key", "window",
+                           "sm_90", "worst:SEED", "racecheck"}) {
     EXPECT_NE(ran.out.find(part), std::string::npos) << part;
   }
   EXPECT_EQ(run("list formats").out.find("f32"), 0U);

@@ -109,6 +109,18 @@ TEST_F(RunCommandLine, ChildrenAreEmulatedTooAndEachLeavesItsRecord) {
   EXPECT_EQ(json["findings"][1]["kind"], "trap");
 }
 
+TEST_F(RunCommandLine, LibrariesMayComeLaterAndFromElsewhere) {
+  const Ran later = run_program(program("loads_later") + " " + program("plugin.so"));
+  EXPECT_EQ(later.exit_code, 0) << later.err;
+  EXPECT_EQ(later.out, "cudaSuccess\n");
+  const Ran alone = run_program(program("loads_later") + " " + program("plugin_static.so"));
+  EXPECT_EQ(alone.exit_code, 2) << alone.err;
+  EXPECT_TRUE(has(alone.err, "-cudart shared")) << alone.err;
+  // A program that insists on where its libraries lie.
+  const Ran insists = run_program(program("with_rpath"));
+  EXPECT_EQ(insists.exit_code, 0) << insists.err;
+}
+
 TEST_F(RunCommandLine, SchedulesAreRunUntilSomethingIsFound) {
   const Ran calm = run_program(program("launches"), "--schedules 3 --schedule 10");
   EXPECT_EQ(calm.exit_code, 0) << calm.err;

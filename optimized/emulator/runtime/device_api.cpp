@@ -1,6 +1,7 @@
 // The device, its attributes, limits and versions, as a program may ask for them.
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "optimized/emulator/runtime/device_properties.hpp"
 #include "optimized/emulator/runtime/runtime.hpp"
@@ -208,6 +209,24 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   return call(
       [&](Runtime&) { return device == 0 && peer == 0 ? answer(can, 0) : cudaErrorInvalidDevice; });
 }
+cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* id) {
+  return call([&](Runtime&) {
+    constexpr std::string_view kDomain = "0000:", kBus = "00:00.0";
+    if (id == nullptr) return cudaErrorInvalidValue;
+    std::string_view name = id;
+    if (name.starts_with(kDomain)) name.remove_prefix(kDomain.size());
+    return name == kBus ? answer(device, 0) : cudaErrorInvalidDevice;
+  });
+}
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) {
+  return call([](Runtime&) { return cudaErrorInvalidDevice; });  // there is no peer
+}
+cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
+  return call([&](Runtime&) { return answer(config, cudaSharedMemBankSizeFourByte); });
+}
+cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) {
+  return call([](Runtime&) { return cudaSuccess; });
+}
 cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
   return call([&](Runtime&) {
     constexpr char kBusId[] = "0000:00:00.0";
@@ -226,15 +245,17 @@ cudaError_t cudaDriverGetVersion(int* version) {
   return cudaRuntimeGetVersion(version);
 }
 
-// There is no driver behind this runtime, so it has no entry points.
+// There is no driver behind this runtime, so none of its functions is found. Programs that ask
+// whether one exists go on without it.
 cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long,
                                     cudaDriverEntryPointQueryResult* status) {
   return call([&](Runtime&) {
-    rt::complain(std::string("the driver's function ") + (symbol == nullptr ? "" : symbol) +
-                 " is not emulated");
-    if (function != nullptr) *function = nullptr;
-    if (status != nullptr) *status = cudaDriverEntryPointSymbolNotFound;
-    return cudaErrorNotSupported;
+    if (symbol == nullptr || function == nullptr) return cudaErrorInvalidValue;
+    rt::complain(std::string("the driver's function ") + symbol + " is not emulated");
+    *function = nullptr;
+    if (status == nullptr) return cudaErrorSymbolNotFound;
+    *status = cudaDriverEntryPointSymbolNotFound;
+    return cudaSuccess;
   });
 }
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned,

@@ -180,7 +180,52 @@ cudaError_t cudaMemAdvise(const void*, std::size_t, cudaMemoryAdvise, cudaMemLoc
   return call([](Runtime&) { return cudaSuccess; });
 }
 
-// There is one pool, which keeps nothing.
+// Pools keep nothing: they differ by their handles and by what was set of them.
+struct Pool {
+  std::map<cudaMemPoolAttr, std::uint64_t> attributes;
+};
+static std::map<cudaMemPool_t, Pool>& pools() {
+  static auto& all = *new std::map<cudaMemPool_t, Pool>;
+  return all;
+}
+/// Reuse policies are ints, and on unless they were set; amounts of memory are 64 bits wide.
+static bool is_policy(cudaMemPoolAttr attribute) {
+  return attribute <= cudaMemPoolReuseAllowInternalDependencies;
+}
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
+  return call([&](Runtime&) {
+    if (pool == nullptr || properties == nullptr) return cudaErrorInvalidValue;
+    static std::uintptr_t next = 1;  // no address: nobody may look behind a handle
+    *pool = reinterpret_cast<cudaMemPool_t>(next++);
+    pools()[*pool];
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+  return call(
+      [&](Runtime&) { return pools().erase(pool) == 1 ? cudaSuccess : cudaErrorInvalidValue; });
+}
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+  return call([&](Runtime&) {
+    if (value == nullptr) return cudaErrorInvalidValue;
+    const auto& known = pools()[pool].attributes;
+    const auto found = known.find(attribute);
+    const std::uint64_t number = found != known.end()   ? found->second
+                                 : is_policy(attribute) ? 1
+                                                        : 0;
+    if (is_policy(attribute)) return rt::answer(static_cast<int*>(value), number);
+    return rt::answer(static_cast<std::uint64_t*>(value), number);
+  });
+}
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc*, std::size_t) {
+  return call([](Runtime&) { return cudaSuccess; });
+}
+cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t, cudaMemLocation*) {
+  return call([&](Runtime&) { return rt::answer(flags, cudaMemAccessFlagsProtReadWrite); });
+}
+cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t) {
+  return call([&](Runtime&) { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; });
+}
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
   return call([&](Runtime& runtime) {
     if (device != 0) return cudaErrorInvalidDevice;
@@ -190,8 +235,14 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
   return cudaDeviceGetDefaultMemPool(pool, device);
 }
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
-  return call([](Runtime&) { return cudaSuccess; });
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+  return call([&](Runtime&) {
+    if (value == nullptr) return cudaErrorInvalidValue;
+    pools()[pool].attributes[attribute] =
+        is_policy(attribute) ? static_cast<std::uint64_t>(*static_cast<int*>(value))
+                             : *static_cast<std::uint64_t*>(value);
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) {
   return call([](Runtime&) { return cudaSuccess; });

@@ -64,21 +64,21 @@ Record& Record::instance() {
 
 void Record::begin() {
   process_ = getpid();
-  if (file_ >= 0) ::close(file_);
-  file_ = -1;
   kernels_.clear();
   written_.clear();
-  for (int i = 0; i < kAttempts && file_ < 0; ++i) {
-    const std::string path = fmt::format("{}/{}.{}", folder_, process_, i);
-    file_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (file_ < 0 && errno != EEXIST) break;
+  int file = -1;
+  for (int i = 0; i < kAttempts && file < 0; ++i) {
+    path_ = fmt::format("{}/{}.{}", folder_, process_, i);
+    file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0 && errno != EEXIST) break;
   }
-  if (file_ < 0) {
+  if (file < 0) {
     std::fprintf(stderr, "attest: ATTEST_RECORD: no file can be made in %s: %s\n", folder_.c_str(),
                  std::strerror(errno));
     folder_.clear();
     return;
   }
+  ::close(file);
   line({"attest-record", "1"});
   line({"process", fmt::format("{}", process_), fmt::format("{}", getppid()), command_line()});
   line({"options", options_});
@@ -93,12 +93,15 @@ void Record::line(const std::vector<std::string>& fields) {
     text += escaped(field);
   }
   text += '\n';
-  for (std::size_t done = 0; file_ >= 0 && done < text.size();) {
-    const ssize_t count = ::write(file_, text.data() + done, text.size() - done);
+  const int file = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (file < 0) return;
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t count = ::write(file, text.data() + done, text.size() - done);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;
+    if (count <= 0) break;
     done += static_cast<std::size_t>(count);
   }
+  ::close(file);
 }
 
 void Record::options(const DeviceOptions& options) {

@@ -44,8 +44,8 @@ class Record {
   };
   std::mutex mutex_;
   std::string folder_, options_;
-  int process_ = 0;  // that the open file belongs to: a forked one begins a file of its own
-  int file_ = -1;
+  int process_ = 0;   // that the file belongs to: a forked one begins a file of its own
+  std::string path_;  // opened for each line: programs may close descriptors they did not open
   std::map<std::string, Counts> kernels_;
   std::set<std::string> written_;
 };

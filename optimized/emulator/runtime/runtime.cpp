@@ -63,10 +63,11 @@ struct Loaded {
   std::string why = {};
 };
 
-Loaded load_code(const void* wrapper) {
+Loaded load_code(const Binary& binary) {
   std::string source;
   try {
-    const auto images = fatbin::read_images(fatbin::container_of(wrapper));
+    if (!binary.text.empty()) return {.module = Device::instance().load(binary.text)};
+    const auto images = fatbin::read_images(fatbin::container_of(binary.wrapper));
     const fatbin::Image& image = fatbin::choose_ptx(images, kArchitecture);
     source = std::string(image.source_name);
     return {.module = Device::instance().load(fatbin::ptx_text(image))};
@@ -86,7 +87,7 @@ Loaded load_code(const void* wrapper) {
 cudaError_t Runtime::load(Binary& binary) {
   if (binary.tried) return binary.error;
   binary.tried = true;
-  Loaded loaded = load_code(binary.wrapper);
+  Loaded loaded = load_code(binary);
   binary.module = std::move(loaded.module);
   binary.error = loaded.error;
   if (binary.error != cudaSuccess) {

@@ -25,6 +25,7 @@ namespace attest::emulator::runtime {
 /// A fat binary that the program registered. Its code is loaded when first needed.
 struct Binary {
   const void* wrapper = nullptr;
+  std::string text;  // PTX that the program loaded by itself; empty: the wrapper has it
   bool tried = false;
   cudaError_t error = cudaSuccess;  // of loading
   std::shared_ptr<LoadedModule> module;

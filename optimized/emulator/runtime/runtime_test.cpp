@@ -36,8 +36,9 @@ TEST_P(Programs, HoldTheirOwnChecks) {
   EXPECT_NE(outcome.text.find("all as it should be"), std::string::npos) << outcome.text;
 }
 INSTANTIATE_TEST_SUITE_P(Ways, Programs,
-                         testing::Values("memory", "launches", "questions", "launches_legacy",
-                                         "launches_per_thread_stream", "memory_machine_code_too"));
+                         testing::Values("memory", "launches", "questions", "loads_code",
+                                         "launches_legacy", "launches_per_thread_stream",
+                                         "memory_machine_code_too"));
 
 TEST(Refusals, NameTheFunctionThatIsMissing) {
   const std::string text = run("questions").text;

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "optimized/emulator/runtime/runtime.hpp"
+#include "optimized/emulator/runtime/version.hpp"
 
 namespace attest::emulator::runtime {
 namespace {
@@ -256,6 +257,36 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
                   found.capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone);
   });
 }
+/// CUDA 12's has the first three parameters only, so the others are looked at in 13's.
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
+                                     unsigned long long* id, cudaGraph_t* graph,
+                                     const cudaGraphNode_t** dependencies,
+                                     const cudaGraphEdgeData** /*edges*/, std::size_t* count) {
+  return with_stream(stream, [&](Stream& found) {
+    const bool active = found.capture != nullptr;
+    if (id != nullptr) *id = active ? reinterpret_cast<std::uintptr_t>(found.capture.get()) : 0;
+    constexpr int kLongerSince = 13;
+    if (kMajorVersion >= kLongerSince && active && (graph || dependencies || count)) {
+      complain("cudaStreamGetCaptureInfo: the nodes of a captured graph are not emulated");
+      return cudaErrorNotSupported;
+    }
+    return answer(status, active ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone);
+  });
+}
+// Hints about caches and scheduling, which change no result.
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID,
+                                   const cudaStreamAttrValue*) {
+  return with_stream(stream, [](Stream&) { return cudaSuccess; });
+}
+cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaStreamAttrID,
+                                   cudaStreamAttrValue* value) {
+  return with_stream(stream, [&](Stream&) { return answer(value, cudaStreamAttrValue{}); });
+}
+cudaError_t cudaStreamCopyAttributes(cudaStream_t target, cudaStream_t source) {
+  return with_stream(target, [&](Stream&) {
+    return is_stream(source) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+  });
+}
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   return call([&](Runtime&) {
     thread_local cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
@@ -276,6 +307,38 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                  unsigned long long flags) {
   return cudaGraphInstantiateWithFlags(executable, graph, flags);
+}
+cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                           cudaGraphInstantiateParams* parameters) {
+  if (parameters == nullptr) return call([](Runtime&) { return cudaErrorInvalidValue; });
+  parameters->result_out = cudaGraphInstantiateSuccess;
+  return cudaGraphInstantiateWithFlags(executable, graph, parameters->flags);
+}
+/// The executable does from now on what the graph does, which is more than a device allows.
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo* result) {
+  return call([&](Runtime&) {
+    const auto from = handles().graphs.find(graph);
+    const auto to = handles().executables.find(executable);
+    if (from == handles().graphs.end() || to == handles().executables.end()) {
+      return cudaErrorInvalidValue;
+    }
+    to->second->work = from->second->work;
+    if (result != nullptr) *result = {cudaGraphExecUpdateSuccess, nullptr, nullptr};
+    return cudaSuccess;
+  });
+}
+/// How many; the nodes themselves have no handles.
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
+  return call([&](Runtime&) {
+    const auto found = handles().graphs.find(graph);
+    if (found == handles().graphs.end()) return cudaErrorInvalidValue;
+    if (nodes != nullptr) {
+      complain("cudaGraphGetNodes: the nodes of a captured graph are not emulated");
+      return cudaErrorNotSupported;
+    }
+    return answer(count, found->second->work.size());
+  });
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t stream) {
   return with_stream(stream, [](Stream&) { return cudaSuccess; });
