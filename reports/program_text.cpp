@@ -156,6 +156,10 @@ std::string text_of(const ProgramRun& run) {
       if (obstacles.insert(obstacle.what).second) say(one_line(obstacle.what) + where);
     }
   }
+  const auto is_limit = [](const ProgramFinding* finding) { return finding->kind == "limit"; };
+  if (std::ranges::any_of(first, is_limit)) {
+    say("a launch that needs more instructions may have them: --limit N, 0 for any number");
+  }
   const std::vector<KernelCounts> kernels = kernels_of(run);
   std::size_t widest = std::string_view("kernel").size();
   for (const KernelCounts& counts : kernels) widest = std::max(widest, counts.kernel.size());

@@ -63,7 +63,10 @@ __global__ void no_wait_group(const int4* in, int* out, bool wrong) {
   const int i = threadIdx.x;
   staged[i] = make_int4(0, 0, 0, 0);
   const auto to = static_cast<unsigned>(__cvta_generic_to_shared(&staged[i]));
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;\n" ::"r"(to), "l"(in + i) : "memory");
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;\n"
+               :
+               : "r"(to), "l"(in + i)  // PLANTED no_wait_group
+               : "memory");
   asm volatile("cp.async.commit_group;\n" ::: "memory");
   if (!wrong) asm volatile("cp.async.wait_group 0;\n" ::: "memory");
   out[i] = staged[i].x;  // PLANTED no_wait_group
@@ -90,9 +93,9 @@ __global__ void no_grid_sync(int* values, int* out, bool wrong) {
 __global__ void lane_missing(int* out, bool wrong) {
   const unsigned mask = wrong ? 0x7fffffffu : 0xffffffffu;
   int got = 0;
-  asm volatile("shfl.sync.bfly.b32 %0, %1, 1, 0x1f, %2;\n"  // PLANTED lane_missing
+  asm volatile("shfl.sync.bfly.b32 %0, %1, 1, 0x1f, %2;\n"
                : "=r"(got)
-               : "r"(threadIdx.x), "r"(mask));
+               : "r"(threadIdx.x), "r"(mask));  // PLANTED lane_missing
   out[threadIdx.x] = got;
 }
 
