@@ -34,6 +34,9 @@ std::uint32_t draw(Random& random, unsigned mood, const Layout& f, bool is_c) {
       return made(middle, (1u << f.fraction_bits) - 1 - random.below(2)) & ~sign;
     case 6:  // mostly zeros
       return random.below(4) ? sign : made(middle - int(random.below(3)), fraction);
+    case 9:  // products about the floor of the largest exponent, and hardly an accumulator
+      if (is_c) return random.below(2) ? sign : made(int(random.below(3)), fraction);
+      return made(middle - (f.exponent_bits == 8 ? 72 : 13) + int(random.below(6)), fraction);
     case 7:  // specials among ordinary values
       return random.below(16) ? made(middle - int(random.below(3)), fraction)
                               : made(top, random.below(2) ? 0 : fraction);
@@ -112,8 +115,8 @@ void compare(const Kind& kind, const Constants& how, const char* isa, unsigned c
   const std::size_t m = kind.m, k = kind.k;
   std::vector<std::uint32_t> a(count * m * k), b(count * k * 8), c(count * m * 8);
   for (unsigned n = 0; n < count; ++n) {
-    const unsigned mood = random.below(9);
-    const unsigned mood_c = random.below(3) ? mood : random.below(9);
+    const unsigned mood = random.below(10);
+    const unsigned mood_c = random.below(3) ? mood : random.below(10);
     for (std::size_t i = 0; i < m * k; ++i) a[n * m * k + i] = draw(random, mood, kind.a, false);
     for (std::size_t i = 0; i < k * 8; ++i) b[n * k * 8 + i] = draw(random, mood, kind.b, false);
     for (std::size_t i = 0; i < m * 8; ++i) c[n * m * 8 + i] = draw(random, mood_c, kind.c, true);
@@ -175,7 +178,7 @@ void compare_volta(const Constants& how, bool half, bool a_by_column, bool b_by_
   Buffer<std::uint32_t> in(std::size_t(inputs) * count), out(std::size_t(outputs) * count);
   Random random{how.together + 2 * layout.size() + (half ? 7u : 0u)};
   for (unsigned n = 0; n < count; ++n) {
-    const unsigned mood = random.below(9);
+    const unsigned mood = random.below(10);
     for (unsigned i = 0; i < inputs; ++i) {
       const bool is_c = i >= (program.a + program.b) * 32;
       std::uint32_t word = draw(random, mood, is_c && !half ? kF32 : kF16, is_c);
@@ -254,11 +257,12 @@ TEST(Volta, FourProductsInEveryLayout) {
 }
 
 // --- worked out by hand ---
-/// One output: a and b start with these values of f16, the rest is zero.
-float one_sum(const char* model, std::vector<std::uint16_t> a, std::vector<std::uint16_t> b,
-              float c) {
+/// One output, as bits: a and b start with these 16-bit values, the rest is zero.
+std::uint32_t one_output(const char* model, const char* types, std::vector<std::uint16_t> a,
+                         std::vector<std::uint16_t> b, std::uint32_t c) {
   choose_model("avx512", model);
-  const MmaProgram program({"m16n8k16", "f32.f16.f16.f32", 16, 8, 16, 16, 32, 32});
+  const unsigned bits_c = types[1] == '1' ? 16 : 32;
+  const MmaProgram program({"m16n8k16", types, 16, 8, 16, 16, bits_c, bits_c});
   Buffer<std::uint32_t> in((program.a + program.b + program.c) * 32), out(program.d * 32);
   a.resize(16), b.resize(16);
   for (unsigned lane = 0; lane < 32; ++lane) {
@@ -271,10 +275,15 @@ float one_sum(const char* model, std::vector<std::uint16_t> a, std::vector<std::
       put_element(in.begin() + program.a * 32, lane, i, 16, s.column == 0 ? b[s.row] : 0);
     }
   }
-  in[(program.a + program.b) * 32] = std::bit_cast<std::uint32_t>(c);
+  in[(program.a + program.b) * 32] = c;
   TestProgram run(program.text);
   EXPECT_EQ(run.trouble("k", {.grid = {1}, .block = {32}}, in.data(), out.data()), "");
-  return std::bit_cast<float>(out[0]);
+  return bits_c == 16 ? out[0] & 0xffff : out[0];
+}
+float one_sum(const char* model, const std::vector<std::uint16_t>& a,
+              const std::vector<std::uint16_t>& b, float c) {
+  return std::bit_cast<float>(
+      one_output(model, "f32.f16.f16.f32", a, b, std::bit_cast<std::uint32_t>(c)));
 }
 constexpr std::uint16_t kOne = 0x3c00, kTiny = 0x0001;  // 1, 2^-24
 
@@ -315,6 +324,37 @@ TEST(ByHand, TheSameMatricesAddToWhatMakersDiffer) {
   // FTTN (Li et al. 2024): large terms that cancel, with small ones beside them.
   EXPECT_EQ(one_sum("sm_90", {0x7000, 0xf000, kOne}, {0x7000, 0x7000, kOne}, 0.0f), 0.0f);
   EXPECT_EQ(one_sum("f32", {0x7000, 0xf000, kOne}, {0x7000, 0x7000, kOne}, 0.0f), 1.0f);
+}
+// The largest exponent counts as no less than a floor, so that small addends are cut at 2^(floor -
+// F).
+TEST(ByHand, TheFloorOfHalfAccumulators) {
+  // 2^-25 is a tie between 0 and the least f16; whatever is kept beside it decides.
+  const auto sum = [](const char* model, std::uint16_t x, std::uint16_t y) {
+    return one_output(model, "f16.f16.f16.f16", {0x0c00, x}, {0x0800, y},
+                      0);  // 2^-12 * 2^-13 + x y
+  };
+  EXPECT_EQ(sum("sm_80", 0x0004, 0x0004), 1u);  // 2^-44 = 2^(-20 - 24)
+  EXPECT_EQ(sum("sm_80", 0x0004, 0x0002), 0u);  // 2^-45
+  EXPECT_EQ(sum("sm_89", 0x0004, 0x0004), 1u);
+  EXPECT_EQ(sum("sm_89", 0x0004, 0x0002), 0u);
+  EXPECT_EQ(sum("sm_90", 0x0002, 0x0002), 1u);  // 2^-46 = 2^(-21 - 25)
+  EXPECT_EQ(sum("sm_90", 0x0002, 0x0001), 0u);
+  EXPECT_EQ(sum("f32", 0x0001, 0x0001), 0u);  // 2^-25 has become 0 before 2^-48 is added
+}
+TEST(ByHand, TheFloorOfFloatAccumulators) {
+  // 2^-149 - 2^-156, and 2^n beside it: the least float, or nothing.
+  const auto sum = [](const char* model, std::size_t count, unsigned exponent) {
+    std::vector<std::uint16_t> a(1 + count, std::uint16_t((127 - exponent + 70) << 7)),
+        b(1 + count, (127 - 70) << 7);
+    a[0] = (127 - 80) << 7 | 0x7e;  // 127/64 * 2^-80
+    return one_output(model, "f32.bf16.bf16.f32", a, b, 0);
+  };
+  EXPECT_EQ(sum("sm_80", 1, 156), 1u);  // 2^(-132 - 24)
+  EXPECT_EQ(sum("sm_80", 2, 157), 0u);
+  EXPECT_EQ(sum("sm_89", 1, 156), 1u);
+  EXPECT_EQ(sum("sm_89", 2, 157), 0u);
+  EXPECT_EQ(sum("sm_90", 4, 158), 1u);  // 2^(-133 - 25)
+  EXPECT_EQ(sum("sm_90", 8, 159), 0u);
 }
 TEST(ByHand, WhatAnArchitectureLacksIsNamed) {
   choose_model("avx512", "sm_75");

@@ -42,31 +42,52 @@ struct FormatOf<Format::e5m2> {
   static constexpr s32 kBits = 8, kFraction = 2, kBias = 15, kSpecial = 0x7c;
 };
 
-/// Element `e` of packed registers: its value, exactly, and its exponent.
+/// The value, exactly, of element `e` of packed registers.
 template <Format kFormat>
-ATTEST_INLINE void take(Words packed, s32 e, Words& value, Words& exponent) {
+ATTEST_INLINE Words value_of(Words packed, s32 e) {
   using F = FormatOf<kFormat>;
-  Words raw = packed;
-  if constexpr (kFormat == Format::tf32)
-    raw &= ~0x1fff;
-  else
-    raw = (packed >> (F::kBits * e)) & s32((1u << (F::kBits % 32)) - 1);
+  if constexpr (kFormat == Format::tf32) return packed & ~0x1fff;
+  const Words raw = (packed >> (F::kBits * e)) & s32((1u << (F::kBits % 32)) - 1);
+  if constexpr (kFormat == Format::bf16) return raw << 16;
   const Words magnitude = raw & s32((1u << (F::kBits - 1)) - 1);
-  if constexpr (kFormat == Format::tf32) {
-    value = raw;
-  } else if constexpr (kFormat == Format::bf16) {
-    value = raw << 16;
+  constexpr float kRebias = F::kBias == 15 ? 0x1p112f : 0x1p120f;  // 2^(127 - bias)
+  Words value = Words(Floats(magnitude << (23 - F::kFraction)) * kRebias);
+  value |= (raw & (1 << (F::kBits - 1))) << (32 - F::kBits);
+  constexpr s32 kNotFinite = kFormat == Format::e4m3 ? 0x7fffffff : 0x7f800000;
+  return value | ((magnitude >= F::kSpecial) & kNotFinite);
+}
+
+/// Exponents of values whose magnitudes lie in 16 bits each. A special value is at least kSpecial.
+template <s32 kFraction, s32 kBias, s32 kSpecial>
+ATTEST_INLINE Words exponents_of(Words magnitudes, s32 least) {
+  const Shorts magnitude = Shorts(magnitudes);
+  Shorts e = larger(magnitude >> kFraction, Shorts{} + s16(least + kBias)) - s16(kBias);
+  e = magnitude == 0 ? Shorts{} + s16(kZeroExponent) : e;
+  e = magnitude >= s16(kSpecial) ? Shorts{} + s16(kSpecialExponent) : e;
+  return Words(e);
+}
+
+/// The exponents of element `e` of two registers, those of the first in the low halves.
+template <Format kFormat>
+ATTEST_INLINE Words exponents_of(Words first, Words second, s32 e) {
+  using F = FormatOf<kFormat>;
+  constexpr s32 kLeast = 1 - F::kBias;
+  if constexpr (F::kBits == 32) {
+    // The upper 15 bits of a magnitude are a bf16 whose fraction is cut, and zero only if it is:
+    // what tf32 has below them is told by a last bit that is set for it.
+    const auto upper = [](Words x) {
+      const Words magnitude = x & 0x7fffe000;
+      return (magnitude >> 16) | Words((magnitude & 0xffff) != 0 & 1);
+    };
+    return exponents_of<7, F::kBias, 0x7f80>(low_halves(upper(first), upper(second)), kLeast);
+  } else if constexpr (F::kBits == 16) {
+    const Words both = e == 0 ? low_halves(first, second) : high_halves(first, second);
+    return exponents_of<F::kFraction, F::kBias, F::kSpecial>(both & 0x7fff7fff, kLeast);
   } else {
-    constexpr float kRebias = F::kBias == 15 ? 0x1p112f : 0x1p120f;  // 2^(127 - bias)
-    value = Words(Floats(magnitude << (23 - F::kFraction)) * kRebias);
-    value |= (raw & (1 << (F::kBits - 1))) << (32 - F::kBits);
-    constexpr s32 kNotFinite = kFormat == Format::e4m3 ? 0x7fffffff : 0x7f800000;
-    value |= (magnitude >= F::kSpecial) & kNotFinite;
+    const s32 shift = 8 * e;
+    const Words both = low_halves(first >> shift, second >> shift);
+    return exponents_of<F::kFraction, F::kBias, F::kSpecial>(both & 0x7f007f, kLeast);
   }
-  const Words stored = magnitude >> F::kFraction;
-  exponent = larger(stored, Words{} + 1) - F::kBias;
-  exponent = magnitude == 0 ? Words{} + kZeroExponent : exponent;
-  exponent = magnitude >= F::kSpecial ? Words{} + kSpecialExponent : exponent;
 }
 
 /// kExponents: whether the sums need exponents.
@@ -75,17 +96,15 @@ ATTEST_INLINE void unpack_a(const MmaShape& s, const u32* const* a, Planes& plan
   constexpr u32 kPerWord = 32 / FormatOf<kFormat>::kBits;
   const u32 words = s.words, halves = s.halves;  // read once: the planes might alias them
   for (u32 q = 0; q < words; ++q) {
-    for (u32 e = 0; e < kPerWord; ++e) {
-      const u32 plane = q * kPerWord + e;
-      for (u32 l = 0; l < kLanes; l += kWidth) {
-        Words value, low, high = Words{};
-        take<kFormat>(load_words(a[q * halves] + l), s32(e), value, low);
-        store_words(planes.a[plane][0] + l, value);
-        if (halves == 2) {
-          take<kFormat>(load_words(a[q * 2 + 1] + l), s32(e), value, high);
-          store_words(planes.a[plane][1] + l, value);
-        }
-        if (kExponents) store_words(planes.a_exponent[plane] + l, (low & 0xffff) | high << 16);
+    for (u32 l = 0; l < kLanes; l += kWidth) {
+      const Words low = load_words(a[q * halves] + l);
+      const Words high = halves == 2 ? load_words(a[q * 2 + 1] + l) : low;
+      for (u32 e = 0; e < kPerWord; ++e) {
+        const u32 plane = q * kPerWord + e;
+        store_words(planes.a[plane][0] + l, value_of<kFormat>(low, s32(e)));
+        if (halves == 2) store_words(planes.a[plane][1] + l, value_of<kFormat>(high, s32(e)));
+        if (kExponents)
+          store_words(planes.a_exponent[plane] + l, exponents_of<kFormat>(low, high, s32(e)));
       }
     }
   }
@@ -114,11 +133,11 @@ ATTEST_INLINE void unpack_b(const MmaShape& s, const u32* const* b, Planes& plan
     for (u32 e = 0; e < kPerWord; ++e) {
       const u32 plane = q * kPerWord + e;
       for (u32 l = 0; l < kLanes; l += kWidth) {
-        Words value, exponent;
-        take<kFormat>(load_words(packed + l), s32(e), value, exponent);
-        store_words(&planes.b[plane][0][0][0] + l, value);
+        const Words both = load_words(packed + l);
+        store_words(&planes.b[plane][0][0][0] + l, value_of<kFormat>(both, s32(e)));
         if (kExponents)
-          store_words(&planes.b_exponent[plane][0][0][0] + l, (exponent & 0xffff) | exponent << 16);
+          store_words(&planes.b_exponent[plane][0][0][0] + l,
+                      exponents_of<kFormat>(both, both, s32(e)));
       }
     }
   }

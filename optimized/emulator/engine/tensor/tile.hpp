@@ -49,12 +49,10 @@ ATTEST_INLINE bool find_groups(const MmaShape& s, const Arithmetic& how, Groups&
   return true;
 }
 
-/// Exponents of sums, as c. Subnormals have that of the least normal number.
-ATTEST_INLINE Words exponent_of_sum(Words bits, s32 least) {
-  const Words magnitude = bits & 0x7fffffff;
-  Words e = larger((magnitude >> 23) - 127, Words{} + least);
-  e = magnitude == 0 ? Words{} + kZeroExponent : e;
-  return magnitude >= 0x7f800000 ? Words{} + kSpecialExponent : e;
+/// Exponents of two sums, as c, by their upper halves, which are bf16. What is zero there may still
+/// be a number below 2^-133: add_group looks again where that matters.
+ATTEST_INLINE Shorts exponents_of_sums(Words low, Words high, s32 least) {
+  return Shorts(exponents_of<7, 127, 0x7f80>(high_halves(low, high) & 0x7fff7fff, least));
 }
 
 ATTEST_INLINE void raise_exponents(Shorts (&most)[2], const Planes& planes, u32 plane, u32 l) {
@@ -101,37 +99,62 @@ ATTEST_INLINE Words leave_group(Words sum, GroupResult result) {
   return cut | ((whole(Floats(cut)) != sum) & 1);  // to odd
 }
 
+/// What a group multiplies its addends with, and its sums in the end; from the packed exponents.
+template <u32 kHalves>
+struct Scales {
+  Words to[kHalves][2], back[kHalves][2];
+};
+template <u32 kHalves>
+ATTEST_INLINE void find_scales(const Shorts (&most)[2], const Arithmetic& how, const Sums& sums,
+                               u32 l, Scales<kHalves>& scales, Words& trouble) {
+  for (u32 parity = 0; parity < 2; ++parity) {
+    const Shorts nothing = Shorts(most[parity] < s16(kNothing));
+    const Shorts e = larger(most[parity], Shorts{} + s16(how.floor)) & ~nothing;
+    trouble |= Words((e < -100) | (e > 120));
+    if (any(Words(nothing))) [[unlikely]] {
+      // No product and no c that shows in 16 bits: then c must be zero.
+      const Words low = load_words(sums.at[0][parity] + l) << 1;
+      const Words high = kHalves == 2 ? load_words(sums.at[1][parity] + l) << 1 : Words{};
+      trouble |= (low != 0) & (Words(nothing) << 16 != 0);
+      trouble |= (high != 0) & (Words(nothing) >> 16 != 0);
+    }
+    // Exponent fields of floats; they are less than 256, so the shifts drop the other half.
+    const Words to = Words(s16(127 + how.fraction_bits) - e);
+    const Words back = Words(s16(127 - how.fraction_bits) + e);
+    scales.to[0][parity] = to << 23, scales.back[0][parity] = back << 23;
+    if (kHalves == 2)
+      scales.to[kHalves - 1][parity] = to >> 16 << 23,
+                          scales.back[kHalves - 1][parity] = back >> 16 << 23;
+  }
+}
+
 /// One group for the lanes from l on. What is left in `trouble` when a condition does not hold is
 /// not zero.
 template <u32 kHalves>
 ATTEST_INLINE void add_group(const Planes& planes, const u8* group, u32 size, const Arithmetic& how,
                              s32 least, Sums& sums, u32 l, Words& trouble) {
   Shorts most[2];
-  Words sum[kHalves][2], scale[kHalves][2], back[kHalves][2];
   for (u32 parity = 0; parity < 2; ++parity) {
-    const Words low = exponent_of_sum(load_words(sums.at[0][parity] + l), least);
-    Words high = low;
-    if (kHalves == 2) high = exponent_of_sum(load_words(sums.at[1][parity] + l), least);
-    most[parity] = Shorts((low & 0xffff) | high << 16);
+    most[parity] = exponents_of_sums(load_words(sums.at[0][parity] + l),
+                                     load_words(sums.at[kHalves - 1][parity] + l), least);
   }
   for (u32 i = 0; i < size; ++i) raise_exponents(most, planes, group[i], l);
+  Scales<kHalves> scales;
+  find_scales<kHalves>(most, how, sums, l, scales, trouble);
+  Words sum[kHalves][2];
   for (u32 half = 0; half < kHalves; ++half) {
     for (u32 parity = 0; parity < 2; ++parity) {
-      const Words both = Words(most[parity]);
-      Words e = half == 0 ? (both << 16) >> 16 : both >> 16;
-      const Words nothing = Words(e < kNothing);
-      e = larger(e, Words{} + how.floor) & ~nothing;
-      trouble |= (e < -100) | (e > 120);
-      scale[half][parity] = (127 + how.fraction_bits - e) << 23;
-      back[half][parity] = (127 - how.fraction_bits + e) << 23;
       const Floats c = Floats(load_words(sums.at[half][parity] + l));
-      sum[half][parity] = whole(c * Floats(scale[half][parity]));
+      sum[half][parity] = whole(c * Floats(scales.to[half][parity]));
     }
   }
-  for (u32 i = 0; i < size; i += 2) {
+  // c and eight products stay below 2^31.
+  for (u32 i = 0; i < size && i < 2; ++i)
+    add_products<kHalves>(sum, scales.to, planes, group[i], l);
+  for (u32 i = 2; i < size; i += 2) {
     Words part[kHalves][2] = {};
     for (u32 j = i; j < size && j < i + 2; ++j)
-      add_products<kHalves>(part, scale, planes, group[j], l);
+      add_products<kHalves>(part, scales.to, planes, group[j], l);
     for (u32 half = 0; half < kHalves; ++half) {
       for (u32 parity = 0; parity < 2; ++parity) {
         Words& total = sum[half][parity];
@@ -143,10 +166,9 @@ ATTEST_INLINE void add_group(const Planes& planes, const u8* group, u32 size, co
   }
   for (u32 half = 0; half < kHalves; ++half) {
     for (u32 parity = 0; parity < 2; ++parity) {
-      // The largest sums could round up to 2^31 where the host cannot convert towards zero.
-      trouble |= magnitude_of(sum[half][parity]) > 0x7fffff00;
+      if (kRoundsUpBeforeCutting) trouble |= magnitude_of(sum[half][parity]) > 0x7fffff00;
       const Words cut = leave_group(sum[half][parity], how.result);
-      Words d = Words(Floats(cut) * Floats(back[half][parity]));
+      Words d = Words(Floats(cut) * Floats(scales.back[half][parity]));
       if (how.result == GroupResult::f16) d = from_half(to_half(d));
       store_words(sums.at[half][parity] + l, d);
     }

@@ -64,6 +64,14 @@ ATTEST_INLINE Shorts larger(Shorts a, Shorts b) {
   return Shorts(_mm_max_epi16(__m128i(a), __m128i(b)));
 #endif
 }
+/// Two 16-bit values per word: the low halves of `low`, then those of `high`.
+ATTEST_INLINE Words low_halves(Words low, Words high) {
+  return (low & 0xffff) | high << 16;
+}
+/// The upper halves of `low`, then those of `high`.
+ATTEST_INLINE Words high_halves(Words low, Words high) {
+  return ((low >> 16) & 0xffff) | (high & s32(0xffff0000u));
+}
 ATTEST_INLINE Words larger(Words a, Words b) {
   return a > b ? a : b;
 }
@@ -82,6 +90,13 @@ ATTEST_INLINE Words wrapping_sum(Words a, Words b) {
 ATTEST_INLINE Words whole(Floats v) {
   return __builtin_convertvector(v, Words);
 }
+
+/// Whether float_towards_zero converts to the nearest first, and so must not be given the largest.
+#ifdef __AVX512F__
+inline constexpr bool kRoundsUpBeforeCutting = false;
+#else
+inline constexpr bool kRoundsUpBeforeCutting = true;
+#endif
 
 /// Integers as floats, towards zero. Domain: magnitudes below 2^31 - 2^7 where the host has no
 /// conversion of its own for this.
