@@ -94,6 +94,7 @@ const Op* mma_floats(const Op& op, Warp& w) {
   if (row.since < s.since) return fault_missing(op, w, s.since);
   const Arithmetic how = arithmetic_of(row, s.a, s.d);
   Results<u32> results;
+  const bool alone = s.row_tiles * s.column_tiles == 1;
   const u32 a_words = words_of_a(s), b_words = s.words, c_words = words_of(s, s.c),
             d_words = words_of(s, s.d);
   for (u32 i = 0; i < s.row_tiles; ++i) {
@@ -103,9 +104,16 @@ const Op* mma_floats(const Op& op, Warp& w) {
       for (u32 n = 0; n < a_words; ++n) r.a[n] = all.a[i * a_words + n];
       for (u32 n = 0; n < b_words; ++n) r.b[n] = all.b[j * b_words + n];
       for (u32 n = 0; n < c_words; ++n) r.c[n] = all.c[tile * c_words + n];
-      for (u32 n = 0; n < d_words; ++n) r.d[n] = results.words[tile * d_words + n];
+      // A tile by itself is read before it is written, so it may go straight to D.
+      for (u32 n = 0; n < d_words; ++n)
+        r.d[n] = alone ? reinterpret_cast<u32*>(all.d[n]) : results.words[tile * d_words + n];
       const bool done = s.halves == 2 ? vector_tile<2>(s, how, r) : vector_tile<1>(s, how, r);
-      if (!done) scalar_tile(s, how, r);
+      if (done) {
+        if (alone) return &op + 1;
+        continue;
+      }
+      for (u32 n = 0; n < d_words; ++n) r.d[n] = results.words[tile * d_words + n];
+      scalar_tile(s, how, r);
     }
   }
   return deliver(op, s, results, all);

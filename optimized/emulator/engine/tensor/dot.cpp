@@ -8,6 +8,8 @@
 namespace attest::emulator {
 namespace {
 
+constexpr u32 kDepthMost = 32;
+
 struct FormatShape {
   s32 exponent_bits, fraction_bits, dropped;  // dropped: low bits of the 32 that are ignored
 };
@@ -92,10 +94,9 @@ struct Addend {
   s32 fraction_bits;
 };
 
-Addend product(Format fa, Format fb, u32 bits_a, u32 bits_b) {
-  const Decoded a = decode(fa, bits_a), b = decode(fb, bits_b);
+Addend product(const Decoded& a, const Decoded& b, s32 fraction_bits) {
   Addend p{Kind::finite, a.negative != b.negative, a.exponent + b.exponent,
-           u64(a.significand) * b.significand, fraction_bits_of(fa) + fraction_bits_of(fb)};
+           u64(a.significand) * b.significand, fraction_bits};
   const bool zero = a.kind == Kind::zero || b.kind == Kind::zero;
   const bool infinite = a.kind == Kind::infinite || b.kind == Kind::infinite;
   if (zero) p.kind = Kind::zero;
@@ -152,14 +153,22 @@ Decoded decode(Accumulator format, u32 bits) {
 u32 dot(const Arithmetic& how, Format fa, Format fb, const u32* a, const u32* b, u32 count,
         Accumulator type_c, u32 c, Accumulator type_d) {
   if (how.fused) return fused_dot(fa, fb, a, b, count, type_c, c, type_d);
-  Addend group[1 + 32];
+  Decoded left[kDepthMost], right[kDepthMost];
+  for (u32 k = 0; k < count; ++k) left[k] = decode(fa, a[k]), right[k] = decode(fb, b[k]);
+  return dot(how, fa, fb, left, right, count, type_c, c, type_d);
+}
+
+u32 dot(const Arithmetic& how, Format fa, Format fb, const Decoded* a, const Decoded* b, u32 count,
+        Accumulator type_c, u32 c, Accumulator type_d) {
+  const s32 fraction_bits = fraction_bits_of(fa) + fraction_bits_of(fb);
+  Addend group[1 + kDepthMost];
   if (how.in_pairs) {
     u32 sum = 0;
     for (u32 pair = 0; pair < 2; ++pair) {
       u32 n = 0;
       group[n++] = addend_of(type_d, sum);
       for (u32 k = 0; k < count; ++k) {
-        if (k / 2 % 2 == pair) group[n++] = product(fa, fb, a[k], b[k]);
+        if (k / 2 % 2 == pair) group[n++] = product(a[k], b[k], fraction_bits);
       }
       sum = add_group(how, group, n);
     }
@@ -169,7 +178,7 @@ u32 dot(const Arithmetic& how, Format fa, Format fb, const u32* a, const u32* b,
     u32 n = 0;
     group[n++] = addend_of(type_c, c);
     for (u32 k = first; k < std::min(first + how.group, count); ++k)
-      group[n++] = product(fa, fb, a[k], b[k]);
+      group[n++] = product(a[k], b[k], fraction_bits);
     c = add_group(how, group, n);
     type_c = type_d;
   }

@@ -35,4 +35,8 @@ s32 fraction_bits_of(Format format);
 u32 dot(const Arithmetic& how, Format format_a, Format format_b, const u32* a, const u32* b,
         u32 count, Accumulator type_c, u32 c, Accumulator type_d);
 
+/// The same of operands that are decoded already, for a model that is not fused.
+u32 dot(const Arithmetic& how, Format format_a, Format format_b, const Decoded* a, const Decoded* b,
+        u32 count, Accumulator type_c, u32 c, Accumulator type_d);
+
 }  // namespace attest::emulator

@@ -17,24 +17,29 @@ void set_half(u32& word, u32 which, u32 value) {
 }  // namespace
 
 void scalar_tile(const MmaShape& s, const Arithmetic& how, const TileRegisters& r) {
+  u32 a[16][kDepthMost], b[8][kDepthMost];
+  Decoded rows[16][kDepthMost], columns[8][kDepthMost];
   const u32 bits = 32 / s.per_word, mask = bits == 32 ? ~0u : (1u << bits) - 1;
-  for (u32 row = 0; row < 8 * s.halves; ++row) {
-    u32 a[kDepthMost];
-    for (u32 k = 0; k < s.depth; ++k) {
-      const u32 word = k / s.per_word, e = k % s.per_word;
+  for (u32 k = 0; k < s.depth; ++k) {
+    const u32 word = k / s.per_word, e = k % s.per_word;
+    for (u32 row = 0; row < 8 * s.halves; ++row) {
       const u32* reg = r.a[word / 4 * s.halves + row / 8];
-      a[k] = (reg[4 * (row % 8) + word % 4] >> (bits * e)) & mask;
+      a[row][k] = (reg[4 * (row % 8) + word % 4] >> (bits * e)) & mask;
+      rows[row][k] = decode(s.a, a[row][k]);
     }
     for (u32 column = 0; column < 8; ++column) {
-      u32 b[kDepthMost];
-      for (u32 k = 0; k < s.depth; ++k) {
-        const u32 word = k / s.per_word, e = k % s.per_word;
-        b[k] = (r.b[word / 4][4 * column + word % 4] >> (bits * e)) & mask;
-      }
+      b[column][k] = (r.b[word / 4][4 * column + word % 4] >> (bits * e)) & mask;
+      columns[column][k] = decode(s.b, b[column][k]);
+    }
+  }
+  for (u32 row = 0; row < 8 * s.halves; ++row) {
+    for (u32 column = 0; column < 8; ++column) {
       const u32 lane = 4 * (row % 8) + column / 2, wide = row / 8 * 2 + column % 2;
       const u32 c =
           s.c == Accumulator::f16 ? half_of(r.c[row / 8][lane], column % 2) : r.c[wide][lane];
-      const u32 d = dot(how, s.a, s.b, a, b, s.depth, s.c, c, s.d);
+      const u32 d = how.fused
+                        ? dot(how, s.a, s.b, a[row], b[column], s.depth, s.c, c, s.d)
+                        : dot(how, s.a, s.b, rows[row], columns[column], s.depth, s.c, c, s.d);
       if (s.d == Accumulator::f16)
         set_half(r.d[row / 8][lane], column % 2, d);
       else
