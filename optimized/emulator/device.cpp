@@ -96,6 +96,9 @@ void Device::configure(const DeviceOptions& options) {
 void* Device::allocate(std::size_t bytes) {
   return state_->memory.allocate(bytes);
 }
+bool Device::adopt(void* begin, std::size_t bytes) {
+  return state_->memory.adopt(reinterpret_cast<u64>(begin), bytes);
+}
 bool Device::release(void* address) {
   return state_->memory.release(address);
 }

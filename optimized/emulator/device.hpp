@@ -46,6 +46,9 @@ class Device {
   // --- memory: every address the device may touch lies in exactly one live allocation ---
   /// Poisoned (0xff…), 256-byte aligned, with red zones on both sides. nullptr when out of memory.
   void* allocate(std::size_t bytes);
+  /// Lets kernels touch host memory. False when it overlaps with an allocation. release() undoes
+  /// it.
+  bool adopt(void* begin, std::size_t bytes);
   /// False when `address` is not the start of a live allocation.
   bool release(void* address);
   /// Narrows what kernels may touch of an allocation to [begin, begin + bytes): the rest of it

@@ -53,6 +53,17 @@ void* Memory::allocate(std::size_t bytes, std::string name, std::size_t alignmen
   return reinterpret_cast<void*>(begin);
 }
 
+bool Memory::adopt(u64 begin, std::size_t bytes) {
+  const std::scoped_lock lock(mutex_);
+  const auto next = live_.lower_bound(begin);
+  const bool before = next != live_.begin() && std::prev(next)->second.whole.end > begin;
+  if (before || (next != live_.end() && next->first < begin + bytes)) return false;
+  const Range range{begin, begin + bytes};
+  live_[begin].whole = live_[begin].accessible = range;
+  bytes_in_use_ += bytes;
+  return true;
+}
+
 bool Memory::release(void* address) {
   const std::scoped_lock lock(mutex_);
   const auto it = live_.find(reinterpret_cast<u64>(address));

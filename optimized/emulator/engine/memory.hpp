@@ -27,6 +27,9 @@ class Memory {
   /// Poisoned with 0xff. nullptr when the host has no memory left. `alignment` is at least 256.
   void* allocate(std::size_t bytes, std::string name = {}, std::size_t alignment = 256);
   bool release(void* address);
+  /// Host memory that kernels may touch from now on; it stays the host's. False when it overlaps
+  /// with what they may touch already.
+  bool adopt(u64 begin, std::size_t bytes);
   bool restrict_access(u64 begin, std::size_t bytes);
   /// The whole live allocation that contains the address.
   std::optional<Range> find(u64 address) const;

@@ -24,11 +24,17 @@ cudaError_t allocate(Runtime& runtime, void** address, std::size_t bytes, Block 
   return *address == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
 }
 
+bool is_pinned(MemoryKind kind) {
+  return kind == MemoryKind::host || kind == MemoryKind::registered;
+}
+
 cudaError_t release(Runtime& runtime, void* address, bool host) {
   if (address == nullptr) return cudaSuccess;
   const auto found = runtime.blocks.find(address);
   if (found == runtime.blocks.end()) return cudaErrorInvalidValue;
-  if ((found->second.kind == MemoryKind::host) != host) return cudaErrorInvalidValue;
+  const MemoryKind kind = found->second.kind;
+  if (kind == MemoryKind::registered) return cudaErrorInvalidValue;  // the host's own
+  if ((kind == MemoryKind::host) != host) return cudaErrorInvalidValue;
   runtime.blocks.erase(found);
   return Device::instance().release(address) ? cudaSuccess : cudaErrorInvalidValue;
 }
@@ -119,6 +125,26 @@ cudaError_t cudaFreeHost(void* address) {
   return call([&](Runtime& runtime) { return release(runtime, address, true); });
 }
 
+cudaError_t cudaHostRegister(void* address, std::size_t bytes, unsigned flags) {
+  return call([&](Runtime& runtime) {
+    if (address == nullptr || bytes == 0) return cudaErrorInvalidValue;
+    if (!Device::instance().adopt(address, bytes)) return cudaErrorHostMemoryAlreadyRegistered;
+    runtime.blocks[address] = {MemoryKind::registered, flags};
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaHostUnregister(void* address) {
+  return call([&](Runtime& runtime) {
+    const auto found = runtime.blocks.find(address);
+    if (found == runtime.blocks.end() || found->second.kind != MemoryKind::registered) {
+      return cudaErrorHostMemoryNotRegistered;
+    }
+    runtime.blocks.erase(found);
+    return Device::instance().release(address) ? cudaSuccess : cudaErrorHostMemoryNotRegistered;
+  });
+}
+
 cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned /*flags*/) {
   return call([&](Runtime&) {
     if (Device::instance().find_allocation(host).base == nullptr) return cudaErrorInvalidValue;
@@ -130,7 +156,7 @@ cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned /*flags
 cudaError_t cudaHostGetFlags(unsigned* flags, void* host) {
   return call([&](Runtime& runtime) {
     const auto found = runtime.blocks.find(host);
-    if (found == runtime.blocks.end() || found->second.kind != MemoryKind::host) {
+    if (found == runtime.blocks.end() || !is_pinned(found->second.kind)) {
       return cudaErrorInvalidValue;
     }
     *flags = found->second.flags | cudaHostAllocMapped;
@@ -162,7 +188,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     const auto found = runtime.blocks.find(allocation.base);
     const MemoryKind kind = found == runtime.blocks.end() ? MemoryKind::device : found->second.kind;
     attributes->type = kind == MemoryKind::device ? cudaMemoryTypeDevice
-                       : kind == MemoryKind::host ? cudaMemoryTypeHost
+                       : is_pinned(kind)          ? cudaMemoryTypeHost
                                                   : cudaMemoryTypeManaged;
     attributes->devicePointer = address;
     attributes->hostPointer = kind == MemoryKind::device ? nullptr : address;

@@ -50,7 +50,7 @@ struct Symbol {
   std::string name;
 };
 
-enum class MemoryKind : std::uint8_t { device, host, managed };
+enum class MemoryKind : std::uint8_t { device, host, managed, registered };
 struct Block {
   MemoryKind kind = MemoryKind::device;
   unsigned flags = 0;

@@ -104,7 +104,25 @@ static void graphs() {
   REQUIRE(got == 3);
 }
 
+static void registered_memory() {
+  int here[64] = {};
+  REQUIRE_OK(cudaHostRegister(here, sizeof here, cudaHostRegisterMapped));
+  REQUIRE_ERROR(cudaHostRegister(here + 8, 64, 0), cudaErrorHostMemoryAlreadyRegistered);
+  int* device = nullptr;
+  REQUIRE_OK(cudaHostGetDevicePointer(&device, here, 0));
+  counted<<<2, 32>>>(device + 3);
+  REQUIRE_OK(cudaDeviceSynchronize());
+  REQUIRE(here[3] == 64);
+  cudaPointerAttributes attributes;
+  REQUIRE_OK(cudaPointerGetAttributes(&attributes, here));
+  REQUIRE(attributes.type == cudaMemoryTypeHost);
+  REQUIRE_OK(cudaHostUnregister(here));
+  REQUIRE_ERROR(cudaHostUnregister(here), cudaErrorHostMemoryNotRegistered);
+  cudaGetLastError();
+}
+
 int main() {
+  registered_memory();
   libraries();
   pools();
   graphs();
