@@ -185,6 +185,52 @@ TEST(Wmma, EveryModelAddsIntegersExactly) {
   }
 }
 
+// D and C may differ in type: a sum of f16 accumulators and integers, delivered as f32, and back.
+TEST(Wmma, AccumulatorsOfDifferentTypes) {
+  for (const char* isa : {"baseline", "avx2", "avx512"}) {
+    for (const char* model : {"f32", "sm_70", "sm_80", "sm_90"}) {
+      for (const bool half_c : {true, false}) {
+        choose_model(isa, model);
+        const std::string c = half_c ? "f16" : "f32", d = half_c ? "f32" : "f16";
+        const unsigned c_registers = half_c ? 4 : 8, d_registers = half_c ? 8 : 4;
+        std::string text = program_of(
+            {"m16n16k16", 16, 16, 16, "f16", c, 16, half_c ? 16u : 32u, 8, 8, c_registers}, "rcr",
+            ".global", {16, 16, 16});
+        const auto replace = [&](const std::string& from, const std::string& to) {
+          ASSERT_NE(text.find(from), std::string::npos) << text;
+          text.replace(text.find(from), from.size(), to);
+        };
+        std::string old_d = "{", new_d = "{";
+        for (unsigned i = 0; i < c_registers; ++i) old_d += fmt::format("{}%d{}", i ? "," : "", i);
+        for (unsigned i = 0; i < d_registers; ++i) new_d += fmt::format("{}%d{}", i ? "," : "", i);
+        replace("m16n16k16." + c + "." + c + " " + old_d, "m16n16k16." + d + "." + c + " " + new_d);
+        replace(".global." + c + " [%m+24576], " + old_d, ".global." + d + " [%m+24576], " + new_d);
+        std::vector<std::uint8_t> memory(32768), part(8192);
+        for (unsigned i = 0; i < 256; ++i) {
+          put_value(part, i, "f16", int(i % 7) - 3);
+        }
+        std::copy(part.begin(), part.end(), memory.begin());
+        std::copy(part.begin(), part.end(), memory.begin() + 8192);
+        std::fill(part.begin(), part.end(), std::uint8_t(0));
+        for (unsigned i = 0; i < 256; ++i) put_value(part, i, c, int(i) - 128);
+        std::copy(part.begin(), part.end(), memory.begin() + 16384);
+        std::vector<std::uint8_t> right(8192);
+        for (unsigned i = 0; i < 256; ++i) {
+          int sum = int(i) - 128;
+          for (unsigned k = 0; k < 16; ++k)
+            sum += (int((i / 16 * 16 + k) % 7) - 3) * (int((i % 16 * 16 + k) % 7) - 3);
+          put_value(right, i, d, sum);
+        }
+        Buffer<std::uint8_t> in(32768);
+        std::copy(memory.begin(), memory.end(), in.begin());
+        ASSERT_EQ(TestProgram(text).trouble("k", {.block = {32}}, in.data()), "") << text;
+        EXPECT_TRUE(std::equal(right.begin(), right.end(), in.begin() + 24576))
+            << isa << model << d << c;
+      }
+    }
+  }
+}
+
 TEST(Wmma, LinesMustBeAlignedAndInBounds) {
   choose_model("avx512", "sm_90");
   const auto trouble = [](unsigned stride) {
