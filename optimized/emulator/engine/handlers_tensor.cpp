@@ -68,22 +68,23 @@ void unpack(const MmaShape& s, const TileRegisters& r, Planes& planes) {
 #undef ATTEST_UNPACK
 }
 
+/// Writes the tile to r.d, or to `own` when some lanes are left to the definition; returns those.
 template <u32 kHalves>
-bool vector_tile(const MmaShape& s, const Arithmetic& how, const TileRegisters& r) {
+u32 vector_tile(const MmaShape& s, const Arithmetic& how, const TileRegisters& r, u32* const* own) {
   Planes planes;
   Sums sums;
   unpack_sums(s, r.c, sums);
-  bool done = false;
+  u32 left = 0;
   if (how.fused) {
     unpack<false>(s, r, planes);
-    done = add_fused_tile<kHalves>(s, planes, sums);
+    left = add_fused_tile<kHalves>(s, planes, sums);
   } else {
     unpack<true>(s, r, planes);
-    done = how.in_pairs ? add_pairs<kHalves>(s, how, planes, sums)
+    left = how.in_pairs ? add_pairs<kHalves>(s, how, planes, sums)
                         : add_groups<kHalves>(s, how, planes, sums);
   }
-  if (done) pack_sums(s, sums, r.d);
-  return done;
+  pack_sums(s, sums, left == 0 ? r.d : own);
+  return left;
 }
 
 const Op* mma_floats(const Op& op, Warp& w) {
@@ -105,15 +106,19 @@ const Op* mma_floats(const Op& op, Warp& w) {
       for (u32 n = 0; n < b_words; ++n) r.b[n] = all.b[j * b_words + n];
       for (u32 n = 0; n < c_words; ++n) r.c[n] = all.c[tile * c_words + n];
       // A tile by itself is read before it is written, so it may go straight to D.
-      for (u32 n = 0; n < d_words; ++n)
-        r.d[n] = alone ? reinterpret_cast<u32*>(all.d[n]) : results.words[tile * d_words + n];
-      const bool done = s.halves == 2 ? vector_tile<2>(s, how, r) : vector_tile<1>(s, how, r);
-      if (done) {
+      u32* own[4];
+      for (u32 n = 0; n < d_words; ++n) {
+        own[n] = results.words[tile * d_words + n];
+        r.d[n] = alone ? reinterpret_cast<u32*>(all.d[n]) : own[n];
+      }
+      const u32 left =
+          s.halves == 2 ? vector_tile<2>(s, how, r, own) : vector_tile<1>(s, how, r, own);
+      if (left == 0) {
         if (alone) return &op + 1;
         continue;
       }
-      for (u32 n = 0; n < d_words; ++n) r.d[n] = results.words[tile * d_words + n];
-      scalar_tile(s, how, r);
+      for (u32 n = 0; n < d_words; ++n) r.d[n] = own[n];
+      scalar_tile(s, how, r, left);
     }
   }
   return deliver(op, s, results, all);

@@ -43,8 +43,8 @@ struct TileRegisters {
   u32* d[4];
 };
 
-/// One tile of floats by the definition (dot.hpp).
-void scalar_tile(const MmaShape& shape, const Arithmetic& how, const TileRegisters& r);
+/// The outputs of some lanes of a tile of floats by the definition (dot.hpp).
+void scalar_tile(const MmaShape& shape, const Arithmetic& how, const TileRegisters& r, u32 lanes);
 /// The four products of mma.m8n8k4, whose fragments are those of Volta. In `lists` order D, A, B,
 /// C.
 void volta_tiles(const MmaShape& shape, const Arithmetic& how, const u32* const* a,

@@ -16,7 +16,7 @@ void set_half(u32& word, u32 which, u32 value) {
 
 }  // namespace
 
-void scalar_tile(const MmaShape& s, const Arithmetic& how, const TileRegisters& r) {
+void scalar_tile(const MmaShape& s, const Arithmetic& how, const TileRegisters& r, u32 lanes) {
   u32 a[16][kDepthMost], b[8][kDepthMost];
   Decoded rows[16][kDepthMost], columns[8][kDepthMost];
   const u32 bits = 32 / s.per_word, mask = bits == 32 ? ~0u : (1u << bits) - 1;
@@ -35,6 +35,7 @@ void scalar_tile(const MmaShape& s, const Arithmetic& how, const TileRegisters& 
   for (u32 row = 0; row < 8 * s.halves; ++row) {
     for (u32 column = 0; column < 8; ++column) {
       const u32 lane = 4 * (row % 8) + column / 2, wide = row / 8 * 2 + column % 2;
+      if (!((lanes >> lane) & 1)) continue;
       const u32 c =
           s.c == Accumulator::f16 ? half_of(r.c[row / 8][lane], column % 2) : r.c[wide][lane];
       const u32 d = how.fused

@@ -14,7 +14,7 @@
 // - The sum S becomes a float towards zero, or rounded to odd before it is rounded to f16; the
 //   product with 1 / x is exact, since 2^-125 <= |S| / x < 2^128.
 // Whatever breaks a condition (Inf, NaN, emax outside, an overflow) is found on the way, and the
-// tile is then computed by the definition.
+// outputs of those lanes are then computed by the definition.
 #pragma once
 #include "optimized/emulator/engine/tensor/operands.hpp"
 
@@ -175,20 +175,25 @@ ATTEST_INLINE void add_group(const Planes& planes, const u8* group, u32 size, co
   }
 }
 
-/// False when the definition has to be asked.
+/// The lanes whose outputs the definition has to compute.
 template <u32 kHalves>
-ATTEST_INLINE bool add_groups(const MmaShape& s, const Arithmetic& how, const Planes& planes,
-                              Sums& sums) {
+ATTEST_INLINE u32 add_groups(const MmaShape& s, const Arithmetic& how, const Planes& planes,
+                             Sums& sums) {
   Groups groups;
-  if (!find_groups(s, how, groups)) return false;
-  Words trouble = {};
-  s32 least = s.c == Accumulator::f16 ? -14 : -126;
-  for (u32 i = 0; i < groups.count; ++i) {
-    for (u32 l = 0; l < kLanes; l += kWidth)
+  if (!find_groups(s, how, groups)) return kAllLanes;
+  alignas(64) u32 left[kLanes];
+  Words any_trouble = {};
+  for (u32 l = 0; l < kLanes; l += kWidth) {
+    Words trouble = {};
+    s32 least = s.c == Accumulator::f16 ? -14 : -126;
+    for (u32 i = 0; i < groups.count; ++i) {
       add_group<kHalves>(planes, groups.planes[i], groups.size, how, least, sums, l, trouble);
-    least = s.d == Accumulator::f16 ? -14 : -126;
+      least = s.d == Accumulator::f16 ? -14 : -126;
+    }
+    store_words(left + l, Words(trouble != 0));
+    any_trouble |= trouble;
   }
-  return !any(trouble);
+  return any(any_trouble) ? mask_of(left) : 0;
 }
 
 /// p + c rounded once, to f16. What the sum leaves over (Knuth's TwoSum) makes its last bit odd, so
@@ -204,11 +209,11 @@ ATTEST_INLINE Floats sum_as_half(Floats p, Floats c) {
 
 /// Two groups from zero, and then c.
 template <u32 kHalves>
-ATTEST_INLINE bool add_pairs(const MmaShape& s, const Arithmetic& how, const Planes& planes,
-                             Sums& sums) {
-  if (s.c != s.d) return false;
+ATTEST_INLINE u32 add_pairs(const MmaShape& s, const Arithmetic& how, const Planes& planes,
+                            Sums& sums) {
+  if (s.c != s.d) return kAllLanes;
   Sums fresh = {};
-  if (!add_groups<kHalves>(s, how, planes, fresh)) return false;
+  const u32 left = add_groups<kHalves>(s, how, planes, fresh);
   for (u32 half = 0; half < kHalves; ++half) {
     for (u32 parity = 0; parity < 2; ++parity) {
       for (u32 l = 0; l < kLanes; l += kWidth) {
@@ -219,7 +224,7 @@ ATTEST_INLINE bool add_pairs(const MmaShape& s, const Arithmetic& how, const Pla
       }
     }
   }
-  return true;
+  return left;
 }
 
 #ifdef __FMA__
@@ -275,20 +280,20 @@ ATTEST_INLINE void add_fused(const MmaShape& s, const Planes& planes, Sums& sums
 }
 #endif
 
-/// A tile in the model f32. False where the host has no fused multiply-add.
+/// A tile in the model f32. All lanes are left where the host has no fused multiply-add.
 template <u32 kHalves>
-ATTEST_INLINE bool add_fused_tile(const MmaShape& s, const Planes& planes, Sums& sums) {
+ATTEST_INLINE u32 add_fused_tile(const MmaShape& s, const Planes& planes, Sums& sums) {
 #ifdef __FMA__
   if (s.d == Accumulator::f16) {
-    if (s.c != Accumulator::f16) return false;
+    if (s.c != Accumulator::f16) return kAllLanes;
     add_fused<kHalves, true>(s, planes, sums);
   } else {
     add_fused<kHalves, false>(s, planes, sums);
   }
-  return true;
+  return 0;
 #else
   (void)s, (void)planes, (void)sums;
-  return false;
+  return kAllLanes;
 #endif
 }
 
