@@ -49,6 +49,7 @@ struct Device::State {
   const InstructionSet* isa = &choose_instruction_set();
   std::vector<CheckerFinding> findings;
   bool faulted = false;
+  u64 launches_before = 0;  // the options now in force
   std::atomic<u64> launches{0}, warp_instructions{0};
   std::vector<KernelCounts> counted;
   Totals totals;
@@ -90,6 +91,7 @@ Device& Device::instance() {
 
 void Device::configure(const DeviceOptions& options) {
   state_->options = options;
+  state_->launches_before = state_->launches;
   state_->isa = &choose_instruction_set();
 }
 
@@ -278,7 +280,7 @@ Device::Status Device::launch(LoadedModule& module, std::string_view kernel, con
   l.limited = s.options.instruction_limit != 0;
   l.instructions_left = s64(s.options.instruction_limit);
   fill_launch(l, *program, launch);
-  l.number = s.launches;
+  l.number = s.launches - s.launches_before;
   l.clock = s.warp_instructions;
   void* workspace = nullptr;
   if (launch.cooperative) {

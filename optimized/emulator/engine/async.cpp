@@ -116,6 +116,30 @@ void allow(Async& async, Copies& c, u32 lanes) {
   c.lanes &= ~lanes;
 }
 
+/// The arrival comes about: its copies move, then the mbarrier counts it.
+void trigger(Block& block, const Arrival& arrival) {
+  Warp& w = block.warps[arrival.warp];
+  const auto it = block.async.objects.find(arrival.object);
+  if (it == block.async.objects.end() || it->second.pending == 0) {
+    fault(
+        w, *arrival.op, arrival.lane, "barrier",
+        fmt::format("the arrival comes about when the mbarrier at offset {:#x} {}", arrival.object,
+                    it == block.async.objects.end() ? "is no more" : "lacks no arrival"));
+    return;
+  }
+  const u32 lane = 1u << arrival.lane;
+  for (Copies& c : block.async.copies[arrival.warp]) {
+    if (c.serial >= arrival.before || (c.lanes & lane) == 0 || c.object[arrival.lane] != kNone)
+      continue;
+    show_arrival(block, c, lane);
+    move_data(block, c, lane);
+    c.object[arrival.lane] = arrival.object;
+    c.phase[arrival.lane] = it->second.phase;
+  }
+  order_release(w, arrival.lane, reinterpret_cast<u64>(w.shared) + arrival.object);
+  count_arrivals(block, arrival.object, 1, 0);
+}
+
 void drop_done(Block& block) {
   for (auto& of_warp : block.async.copies)
     std::erase_if(of_warp, [](const Copies& c) { return c.lanes == 0; });
@@ -211,27 +235,20 @@ void land_groups(Warp& w, u32 lanes, u32 left_pending, bool uncommitted) {
   drop_done(block);
 }
 
-void trigger(Block& block, const Arrival& arrival) {
-  Warp& w = block.warps[arrival.warp];
-  const auto it = block.async.objects.find(arrival.object);
-  if (it == block.async.objects.end() || it->second.pending == 0) {
-    fault(
-        w, *arrival.op, arrival.lane, "barrier",
-        fmt::format("the arrival comes about when the mbarrier at offset {:#x} {}", arrival.object,
-                    it == block.async.objects.end() ? "is no more" : "lacks no arrival"));
-    return;
+std::size_t bring_about(Block& block, std::size_t at) {
+  auto& arrivals = block.async.arrivals;
+  const u32 warp = arrivals[at].warp, lane = arrivals[at].lane;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i <= at; ++i) {
+    if (arrivals[i].warp == warp && arrivals[i].lane == lane)
+      trigger(block, arrivals[i]);
+    else
+      arrivals[kept++] = arrivals[i];
   }
-  const u32 lane = 1u << arrival.lane;
-  for (Copies& c : block.async.copies[arrival.warp]) {
-    if (c.serial >= arrival.before || (c.lanes & lane) == 0 || c.object[arrival.lane] != kNone)
-      continue;
-    show_arrival(block, c, lane);
-    move_data(block, c, lane);
-    c.object[arrival.lane] = arrival.object;
-    c.phase[arrival.lane] = it->second.phase;
-  }
-  order_release(w, arrival.lane, reinterpret_cast<u64>(w.shared) + arrival.object);
-  count_arrivals(block, arrival.object, 1, 0);
+  const std::size_t done = at + 1 - kept;
+  arrivals.erase(arrivals.begin() + std::ptrdiff_t(kept),
+                 arrivals.begin() + std::ptrdiff_t(at + 1));
+  return done;
 }
 
 void land_after_phase(Block& block, u32 object) {
@@ -259,12 +276,8 @@ void deliver_some(Block& block) {
     Copies& c = of_warp[schedule.below(u32(of_warp.size()))];
     move_data(block, c, c.lanes & u32(schedule.draw()));
   }
-  if (!async.arrivals.empty() && schedule.one_in(kRarely)) {
-    const std::size_t at = schedule.below(u32(async.arrivals.size()));
-    const Arrival arrival = async.arrivals[at];
-    async.arrivals.erase(async.arrivals.begin() + std::ptrdiff_t(at));
-    trigger(block, arrival);
-  }
+  if (!async.arrivals.empty() && schedule.one_in(kRarely))
+    bring_about(block, schedule.below(u32(async.arrivals.size())));
 }
 
 void count_arrivals(Block& block, u32 offset, u32 arrivals, s64 bytes) {

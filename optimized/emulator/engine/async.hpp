@@ -90,8 +90,9 @@ void land_groups(Warp& warp, u32 lanes, u32 left_pending, bool uncommitted);
 void land_after_phase(Block& block, u32 object);
 /// Under a seed: some data move now, and some arrivals come about.
 void deliver_some(Block& block);
-/// The arrival comes about: its copies move, then the mbarrier counts it.
-void trigger(Block& block, const Arrival& arrival);
+/// The arrival at this index comes about, after those its thread asked for earlier: their copies
+/// move, then the mbarriers count them. How many arrivals that were.
+std::size_t bring_about(Block& block, std::size_t arrival);
 /// Threads end: copies that nobody can wait for any more are a finding.
 void end_copies(Warp& warp, u32 lanes);
 /// The block ends: the same for those left to an mbarrier.

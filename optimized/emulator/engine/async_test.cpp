@@ -222,6 +222,11 @@ TEST_P(Asynchronous, CooperativeGroupsRunUnderEverySchedule) {
       ASSERT_EQ(o[6], t % 8 < 3 ? 3 : 5);
       ASSERT_EQ(o[7], t / 8 == 1);
     }
+    ASSERT_EQ(found(seed, "tiles_of_two_warps", {{1}, {128}}, out.data()), "") << seed;
+    for (int t = 0; t < 128; ++t) {
+      const int first = t / 64 * 64;
+      ASSERT_EQ(out[t], 3 * (64 * first + 64 * 63 / 2) + 64 * 3) << seed;
+    }
   }
 }
 

@@ -69,6 +69,11 @@ const Op* arrive_at_barrier(Warp& w, const Op& op, u32 number, u32 needed, bool 
     return fault(w, op, lane, "barrier",
                  fmt::format("the thread count {} is no multiple of 32", needed));
   }
+  if (needed > kLanes * block.warps.size()) {
+    return fault(w, op, lane, "barrier",
+                 fmt::format("{} threads shall come; the block has {}", needed,
+                             block.launch->threads_per_block));
+  }
   if (barrier.arrived != 0 && barrier.needed != needed) {
     return fault(w, op, lane, "barrier",
                  fmt::format("barrier {} is used with {} and with {} threads at once", number,

@@ -122,6 +122,8 @@ void start_block(Block& block, LaunchState& launch, u64 number) {
   block.clock = launch.clock;
   block.schedule = Schedule(launch.options.schedule, launch.number, number);
   block.faulted = false;
+  block.wrote = block.idled = false;
+  block.spin = Spin{};
   block.printed.clear();
   reset_async(block);
   for (Barrier& b : block.barriers) b = Barrier{};
@@ -146,11 +148,45 @@ void start_block(Block& block, LaunchState& launch, u64 number) {
     w.mask = w.active = w.live = w.existing;
     w.other_count = 0;
     w.uncounted = 0;
-    w.polled = w.rotated = 0;
+    w.polled = w.rotated = w.wrote = 0;
+    w.lane_first = w.lane_skip = 0;
     w.join_at = reinterpret_cast<const Op*>(~u64{0});
     w.resume = code.ops.data();
   }
 }
+
+namespace {
+
+/// How long the warp may run now. Under a seed: any time, its lanes take effect in any order, and
+/// some of what is under way arrives before.
+s64 begin_turn(Block& block, Warp& w) {
+  constexpr u32 kShifts = 14;  // down to a single operation
+  Schedule& schedule = block.schedule;
+  if (!schedule.permutes()) return kWarpQuantum;
+  deliver_some(block);
+  w.lane_first = u8(schedule.below(kLanes));
+  w.lane_skip = u8(2 * schedule.below(kLanes / 2));
+  return kWarpQuantum >> schedule.below(kShifts);
+}
+
+/// Who is next after `w` had its turn and stopped at `op`.
+void end_turn(Block& block, Warp& w, const Op* op) {
+  Schedule& schedule = block.schedule;
+  if (op != nullptr) {
+    // Out of budget: other fragments get a turn, so that one that spins starves nobody.
+    w.resume = op;
+    const bool rotates = schedule.permutes() ? schedule.one_in(2) : w.rotated == 0;
+    if (w.other_count != 0) w.resume = rotates ? rotate(w, op) : go_to(w, op);
+    w.rotated ^= 1;
+  } else if (w.resume != nullptr && w.active == 0) {
+    w.resume = nullptr;
+  }
+  const std::size_t count = block.warps.size();
+  block.next_warp =
+      schedule.permutes() ? schedule.below(u32(count)) : (block.next_warp + 1) % count;
+}
+
+}  // namespace
 
 Progress run_block(Block& block, s64 quantum, bool& polled) {
   LaunchState& launch = *block.launch;
@@ -164,7 +200,8 @@ Progress run_block(Block& block, s64 quantum, bool& polled) {
       continue;
     }
     idle = 0;
-    s64 given = std::min(kWarpQuantum, quantum);
+    s64 given = std::min(begin_turn(block, w), quantum);
+    if (block.faulted) return Progress::faulted;
     if (launch.limited)
       given = std::min(given, launch.instructions_left.load(std::memory_order_relaxed));
     if (given <= 0 && launch.limited) {
@@ -182,17 +219,10 @@ Progress run_block(Block& block, s64 quantum, bool& polled) {
     quantum -= given - budget;
     *w.clock += u64(given - budget);
     polled |= w.polled != 0;
-    w.polled = 0;
+    block.wrote |= w.wrote != 0;
+    w.polled = w.wrote = 0;
     if (block.faulted) return Progress::faulted;
-    if (op != nullptr) {
-      // Out of budget: other fragments get a turn, so that one that spins starves nobody.
-      w.resume = op;
-      if (w.other_count != 0) w.resume = w.rotated ? go_to(w, op) : rotate(w, op);
-      w.rotated ^= 1;
-    } else if (w.resume != nullptr && w.active == 0) {
-      w.resume = nullptr;
-    }
-    block.next_warp = (block.next_warp + 1) % block.warps.size();
+    end_turn(block, w, op);
     if (quantum <= 0) return Progress::paused;
   }
   if (block.live_threads == 0) {

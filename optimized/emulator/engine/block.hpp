@@ -33,7 +33,7 @@ struct LaunchState {
   std::vector<u8> parameters;
   DeviceOptions options;
   bool cooperative = false;
-  u64 number = 0;        // of the launch, since the device exists
+  u64 number = 0;        // of the launch, since the device was configured
   u64 resident_max = 1;  // blocks that take turns at a time
   u64 clock = 0;         // %clock at its beginning; goes on when blocks share it
   bool shares_clock = false;
@@ -56,6 +56,13 @@ struct LaunchState {
   std::vector<std::pair<u64, std::string>> printed;  // by block number
   std::atomic<u64> warp_instructions{0};
   std::vector<InstructionCount> counts;  // of blocks that are done, by Code::counts_at
+};
+
+/// How often a block that polls came back to a state it was in before (spinning.cpp).
+struct Spin {
+  u64 state = 0, turns = 0, epoch = 0;
+  u32 returns = 0;
+  bool spins = false;  // for ever
 };
 
 enum class BarrierUse : u8 { syncs, arrives, reduces };
@@ -87,6 +94,9 @@ struct Block {
   std::vector<Frame*> entry_frames;  // by warp
   std::string printed;
   bool faulted = false;
+  bool wrote = false;  // since last asked
+  bool idled = false;  // polled in its last turn, and wrote nothing
+  Spin spin;
   std::size_t next_warp = 0;
   Schedule schedule;
   Async async;
@@ -146,6 +156,11 @@ Frame* new_frame(Block& block, const Code& code, Frame* parent, const Op* call_s
 const Op* print_formatted(const Op& op, Warp& warp, const CallSite& site);
 const Op* fail_assertion(const Op& op, Warp& warp, const CallSite& site);
 
+/// A block that polls had a turn in which nobody wrote anything; `epoch` names the time since
+/// anybody did. True when it has come back to the same state so often that it will do so for ever.
+bool spins_for_ever(Block& block, u64 epoch);
+/// Every block that may run does so: records who polls where.
+void report_spinning(Block& block, u64 resident, u64 unstarted);
 /// Whether blocks may run at the same time on several host threads, since none can see another:
 /// what they compute is then the same in every order.
 bool blocks_are_independent(const LaunchState& launch);

@@ -56,6 +56,7 @@ constexpr std::array kSpecials{
     SpecialName{"globaltimer_hi", Special::clock_hi},
     SpecialName{"total_smem_size", Special::total_smem_size},
     SpecialName{"dynamic_smem_size", Special::dynamic_smem_size},
+    SpecialName{"reserved_smem_offset_1", Special::zero},
     SpecialName{"envreg1", Special::envreg1},
     SpecialName{"envreg2", Special::envreg2},
     // Without clusters every block is a cluster of its own.

@@ -1,5 +1,5 @@
-// atom and red: lanes update memory one after another, in order; host threads by the host's atomic
-// operations. Compiled for the oldest instruction set and used by all.
+// atom and red: lanes update memory one after another, in their order; host threads by the host's
+// atomic operations. Compiled for the oldest instruction set and used by all.
 #include "optimized/emulator/engine/places.hpp"
 #include "optimized/emulator/engine/select.hpp"
 #include "optimized/emulator/engine/semantics_half.hpp"
@@ -92,8 +92,9 @@ const Op* atomic(const Op& op, Warp& w) {
   if constexpr (kSpace != Space::shared) w.polled = 1;
   const u8* b = slot<T>(w, op.b);
   const u8* c = slot<T>(w, op.c == kNone ? op.b : op.c);
-  for (u32 left = w.mask; left; left &= left - 1) {
-    const u32 l = u32(__builtin_ctz(left));
+  for (u32 n = 0; n < kLanes; ++n) {
+    const u32 l = ordered_lane(w, n);
+    if (((w.mask >> l) & 1) == 0) continue;
     Word* memory = reinterpret_cast<Word*>(address_of(p, spread, sizeof(T), l));
     Word old = __atomic_load_n(memory, __ATOMIC_RELAXED);
     Word fresh;
@@ -101,6 +102,7 @@ const Op* atomic(const Op& op, Warp& w) {
       fresh = Word(F(T(old), read<T>(b, l), read<T>(c, l)));
     } while (!__atomic_compare_exchange_n(memory, &old, fresh, false, __ATOMIC_SEQ_CST,
                                           __ATOMIC_RELAXED));
+    w.wrote |= fresh != old ? 1 : 0;
     if (op.d != kNone) write<T>(slot<T>(w, op.d), l, T(old));
   }
   return &op + 1;

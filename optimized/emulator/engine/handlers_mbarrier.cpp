@@ -183,13 +183,12 @@ void deliver_to(Block& block, u32 object) {
   constexpr u32 kPolls = 4;
   Async& async = block.async;
   for (std::size_t i = 0; i < async.arrivals.size();) {
-    const Arrival arrival = async.arrivals[i];
-    if (arrival.object != object || (block.schedule.permutes() && !block.schedule.one_in(kPolls))) {
+    if (async.arrivals[i].object == object &&
+        (!block.schedule.permutes() || block.schedule.one_in(kPolls))) {
+      i = i + 1 - bring_about(block, i);
+    } else {
       ++i;
-      continue;
     }
-    async.arrivals.erase(async.arrivals.begin() + std::ptrdiff_t(i));
-    trigger(block, arrival);
   }
 }
 

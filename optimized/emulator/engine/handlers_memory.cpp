@@ -183,10 +183,25 @@ ATTEST_INLINE void put(u64 address, E value) {
   __builtin_memcpy(reinterpret_cast<void*>(address), &value, sizeof(E));
 }
 
+/// Where places coincide the last lane stays; which one that is, a seed decides.
+template <class E>
+[[gnu::noinline]] void store_reordered(const Op& op, Warp& w, const Places& p, Spread spread,
+                                       u32 count, u32 bytes) {
+  for (u32 n = 0; n < kLanes; ++n) {
+    const u32 l = ordered_lane(w, n);
+    if (((w.mask >> l) & 1) == 0) continue;
+    for (u32 i = 0; i < count; ++i) {
+      put<E>(address_of(p, spread, bytes, l) + i * sizeof(E), read<E>(slot<E>(w, part(op, i)), l));
+    }
+  }
+}
+
 /// Lanes store in order: where places coincide the last one stays.
 template <class E>
 ATTEST_INLINE void store_spread(const Op& op, Warp& w, const Places& p, Spread spread, u32 count,
                                 u32 bytes) {
+  if ((w.lane_first | w.lane_skip) != 0) [[unlikely]]
+    return store_reordered<E>(op, w, p, spread, count, bytes);
   if constexpr (sizeof(E) == 4) {
     if (count == 4 && w.mask == kAllLanes) {
       const u8* from[4];
@@ -215,6 +230,7 @@ const Op* store(const Op& op, Warp& w) {
   Places p;
   const u32 count = op.count, bytes = u32(sizeof(E)) * count;
   const Spread spread = place<kSpace, A>(op, w, bytes, p);
+  w.wrote = 1;
   if (spread != Spread::fault) watch(op, w, Access::write, kSpace, p, spread, bytes);
   switch (spread) {
     case Spread::fault:
@@ -222,7 +238,7 @@ const Op* store(const Op& op, Warp& w) {
     case Spread::same:
       for (u32 i = 0; i < count; ++i) {
         put<E>(reinterpret_cast<u64>(p.first) + i * sizeof(E),
-               read<E>(slot<E>(w, part(op, i)), kLanes - 1));
+               read<E>(slot<E>(w, part(op, i)), ordered_lane(w, kLanes - 1)));
       }
       break;
     case Spread::consecutive:

@@ -18,6 +18,8 @@ constexpr s64 kBlockQuantum = 1 << 16;
 // Blocks start in order but for this: so many in a row start in any order. Those that wait for an
 // earlier block, which hardware starts first, still find it resident or gone.
 constexpr u64 kStartWindow = 64;
+// Of a block that only polled: others are waited for. Prime, so that turns end all over a loop.
+constexpr s64 kQuietQuantum = 257;
 constexpr u32 kEagerMax = 8, kQuantumShifts = 12;
 
 /// Floating-point control as PTX assumes: nearest, no flushing, no traps. Restored at the end.
@@ -34,7 +36,8 @@ class HostRounding {
 
 class Worker {
  public:
-  Worker(LaunchState& launch, std::atomic<u64>& next) : launch_(launch), next_(next) {
+  Worker(LaunchState& launch, std::atomic<u64>& next, bool watches)
+      : launch_(launch), next_(next), watches_(watches) {
     if (launch.options.counters) room_ = std::make_unique<CountRoom>(*launch.program);
     if (blocks_are_independent(launch)) return;  // no order of blocks can matter
     schedule_ = Schedule(launch.options.schedule, launch.number, kWholeLaunch);
@@ -57,9 +60,15 @@ class Worker {
       if (block->number > launch_.fault_block_seen.load())
         continue;  // an earlier block has faulted
       bool polled = false;
-      const Progress progress = run_block(*block, quantum(), polled);
+      const Progress progress = run_block(*block, quantum(*block), polled);
+      if (progress != Progress::paused || !polled || block->wrote) moved();
+      block->idled = watches_ && polled && !block->wrote;
+      block->wrote = false;
       wants_more = progress != Progress::paused || polled || resident_.size() + 1 < eager_;
-      if (progress == Progress::paused) {
+      if (progress == Progress::paused && polled && is_deadlock(*block)) {
+        resident_.push_back(std::move(block));
+        report_deadlock();
+      } else if (progress == Progress::paused) {
         if (polled || schedule_.permutes())
           resident_.push_back(std::move(block));
         else
@@ -71,8 +80,37 @@ class Worker {
   }
 
   /// Short turns show more of what blocks may do to each other; long ones cost less.
-  s64 quantum() {
+  s64 quantum(const Block& block) {
+    if (block.idled) return kQuietQuantum;
     return schedule_.permutes() ? kBlockQuantum >> schedule_.below(kQuantumShifts) : kBlockQuantum;
+  }
+
+  u64 started() const { return std::min(next_.load(), launch_.blocks); }
+
+  /// Somebody may have changed what others wait for.
+  void moved() {
+    ++epoch_;
+    quiet_turns_ = spinning_ = 0;
+  }
+
+  /// After a turn in which the block polled and nobody wrote: true when all that may run only do
+  /// so.
+  bool is_deadlock(Block& block) {
+    const bool full = resident_.size() + 1 >= launch_.resident_max || started() == launch_.blocks;
+    if (!watches_ || ++quiet_turns_ <= 2 * resident_.size() + 2 || !full) return false;
+    const bool known = block.spin.epoch == epoch_ && block.spin.spins;
+    if (known || !spins_for_ever(block, epoch_)) return false;
+    block.spin.spins = true;
+    return ++spinning_ == resident_.size() + 1;
+  }
+
+  /// The first block by number says so, as with every other fault.
+  void report_deadlock() {
+    const auto first =
+        std::min_element(resident_.begin(), resident_.end(),
+                         [](const auto& a, const auto& b) { return a->number < b->number; });
+    report_spinning(**first, resident_.size(), launch_.blocks - started());
+    resident_.erase(first);
   }
 
   std::unique_ptr<Block> take() {
@@ -127,6 +165,8 @@ class Worker {
   Schedule schedule_;
   std::vector<u64> window_;
   u64 window_begin_ = 0;
+  u64 epoch_ = 1, quiet_turns_ = 0, spinning_ = 0;
+  bool watches_;                     // all blocks of the launch run here
   std::size_t eager_ = 1;            // blocks that take turns though none waits for another
   std::unique_ptr<CountRoom> room_;  // outlives the blocks
   std::deque<std::unique_ptr<Block>> resident_;
@@ -146,9 +186,12 @@ bool run_launch(LaunchState& launch, unsigned threads) {
   launch.shares_clock = !independent;
   if (launch.cooperative) launch.resident_max = launch.blocks;
   const u64 useful = independent ? std::min<u64>(std::max(threads, 1u), launch.blocks) : 1;
+  // Not when several threads merely happened not to be asked for: they must change nothing.
+  const bool all_here = !independent || launch.blocks == 1;
   std::vector<std::thread> others;
-  for (u64 i = 1; i < useful; ++i) others.emplace_back([&] { Worker(launch, next).work(); });
-  Worker(launch, next).work();
+  for (u64 i = 1; i < useful; ++i)
+    others.emplace_back([&] { Worker(launch, next, all_here).work(); });
+  Worker(launch, next, all_here).work();
   for (std::thread& t : others) t.join();
   std::sort(launch.printed.begin(), launch.printed.end());
   return launch.fault_block == ~u64{0};

@@ -159,10 +159,12 @@ struct alignas(64) Warp {
   u64 uncounted;
   u64* clock;  // of the block: advances with what it executes
   const Forbidden* forbidden;
-  u64 grid_workspace;  // what %envreg1 and %envreg2 tell: of a cooperative launch, or 0
-  u8 watch;            // WatchFlag
-  u8 polled;           // touched memory that other blocks may change, since last asked
-  u8 rotated;          // the current fragment is not the one of lowest pc
+  u64 grid_workspace;        // what %envreg1 and %envreg2 tell: of a cooperative launch, or 0
+  u8 watch;                  // WatchFlag
+  u8 polled;                 // touched memory that other blocks may change, since last asked
+  u8 wrote;                  // changed memory, since last asked
+  u8 rotated;                // the current fragment is not the one of lowest pc
+  u8 lane_first, lane_skip;  // order of the lanes of one instruction: both 0, or as a seed has it
   Fragment others[kLanes];
   alignas(64) u8 scratch[kLanes * 8];
   alignas(64) u32 thread[3][kLanes];  // %tid
@@ -175,6 +177,11 @@ struct alignas(64) Warp {
   const u32* block_extent;  // ntid[3]
   const u32* block_index;   // ctaid[3]
 };
+
+/// The n-th lane in the order in which the lanes of one instruction take effect.
+[[gnu::always_inline]] inline u32 ordered_lane(const Warp& w, u32 n) {
+  return (w.lane_first + n * (w.lane_skip + 1u)) % kLanes;
+}
 
 // Address windows of the spaces that are no host memory. Bits 56..63 are never set in a host
 // address, so no window can collide with one.

@@ -75,6 +75,9 @@ void lay_out_shared(const LoadedModuleState& m, const Reach& reach, Program& p) 
     }
   }
   u64 top = 0, alignment = 1;
+  // Cooperative groups of several warps meet in memory that a GPU keeps before all variables.
+  constexpr u64 kReservedBytes = 1024;
+  if (reach.names.contains("reserved_smem_offset_1")) top = kReservedBytes;
   for (const ptx::Variable* v : variables) {
     if (v->external) {
       alignment = std::max<u64>(alignment, v->alignment);

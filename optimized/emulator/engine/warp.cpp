@@ -1,6 +1,7 @@
 // Fragments: which lanes of a warp run next, where they part and where they meet again.
 // Order: the deepest call first, then the lowest pc. So lanes that are behind catch up before the
-// others go on, and meet them at the next common block leader.
+// others go on, and meet them at the next common block leader. A seed lets any of them go first,
+// and pass by where they could meet: lanes of a warp owe each other no order.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +11,9 @@
 
 namespace attest::emulator {
 namespace {
+
+/// As Warp::join_at: no branch and no leader is where to meet.
+const Op* const kNever = reinterpret_cast<const Op*>(~u64{0});
 
 /// True when fragment a should run before b.
 bool precedes(const Fragment& a, const Fragment& b) {
@@ -21,7 +25,7 @@ bool precedes(const Fragment& a, const Fragment& b) {
 
 /// Join checks compare with the lowest pc of a runnable fragment of the same frame's code.
 void refresh_join(Warp& w) {
-  const Op* lowest = reinterpret_cast<const Op*>(~u64{0});
+  const Op* lowest = kNever;
   for (u32 i = 0; i < w.other_count; ++i) {
     const Fragment& f = w.others[i];
     if (f.wait != Wait::none) continue;
@@ -53,7 +57,20 @@ const Op* load_fragment(Warp& w, const Fragment& f) {
   load_frame(w, f.frame);
   w.resume = f.pc;
   refresh_join(w);
+  constexpr u32 kMeetings = 8;  // one of so many is missed
+  Schedule& schedule = w.block->schedule;
+  if (schedule.permutes() && schedule.one_in(kMeetings)) w.join_at = kNever;
   return f.pc;
+}
+
+/// Any runnable fragment, of a warp that has one.
+u32 drawn_fragment(const Warp& w, Schedule& schedule) {
+  u32 runnable = 0;
+  for (u32 i = 0; i < w.other_count; ++i) runnable += w.others[i].wait == Wait::none ? 1 : 0;
+  u32 left = schedule.below(runnable);
+  for (u32 i = 0;; ++i) {
+    if (w.others[i].wait == Wait::none && left-- == 0) return i;
+  }
 }
 
 }  // namespace
@@ -83,6 +100,10 @@ const Op* next_fragment(Warp& w) {
     if (best == kNone || precedes(w.others[i], w.others[best])) best = i;
   }
   if (best == kNone) return nullptr;
+  constexpr u32 kTurns = 4;  // one of so many goes to whom chance picks
+  Schedule& schedule = w.block->schedule;
+  if (w.other_count > 1 && schedule.permutes() && schedule.one_in(kTurns))
+    best = drawn_fragment(w, schedule);
   Fragment chosen = w.others[best];
   remove_fragment(w, best);
   for (u32 i = 0; i < w.other_count;) {  // a barrier may have released lanes to the same place
@@ -125,7 +146,7 @@ const Op* rotate(Warp& w, const Op* pc) {
     --w.other_count;
     add_fragment(w, {pc, w.frame, w.active, Wait::none, 0, 0});
     load_fragment(w, chosen);
-    w.join_at = reinterpret_cast<const Op*>(~u64{0});
+    w.join_at = kNever;
     return chosen.pc;
   }
   return pc;

@@ -2,6 +2,7 @@
 // before anything runs; what a kernel then does wrong becomes a sticky error.
 #include <cstdio>
 #include <cstring>
+#include <set>
 
 #include "optimized/emulator/runtime/record.hpp"
 #include "optimized/emulator/runtime/runtime.hpp"
@@ -40,6 +41,13 @@ void tell(const CheckerFinding& finding) {
   std::fprintf(stderr, "attest: %s: %s\n", finding.kind.c_str(), finding.what.c_str());
 }
 
+/// How many blocks the GPU holds at a time.
+std::uint64_t resident_blocks(const Kernel& kernel, const Request& request) {
+  const std::uint32_t threads = request.block.x * request.block.y * request.block.z;
+  return std::uint64_t{kMultiprocessors} * static_cast<std::uint64_t>(blocks_per_multiprocessor(
+                                               kernel, threads, request.shared_bytes));
+}
+
 cudaError_t run(Kernel& kernel, const Request& request, void** arguments) {
   Device& device = Device::instance();
   Runtime& runtime = Runtime::instance();
@@ -53,6 +61,7 @@ cudaError_t run(Kernel& kernel, const Request& request, void** arguments) {
   launch.dynamic_shared_bytes = static_cast<std::uint32_t>(request.shared_bytes);
   launch.arguments = arguments;
   launch.cooperative = request.cooperative;
+  launch.resident_blocks = resident_blocks(kernel, request);
   const Device::Status status = device.launch(*kernel.binary->module, kernel.name, launch);
   const std::vector<CheckerFinding>& findings = device.findings();
   for (std::size_t i = seen; i < findings.size(); ++i) tell(findings[i]);
@@ -79,10 +88,7 @@ cudaError_t refusal(const Kernel& kernel, const Request& request) {
   if (threads > kernel.facts->max_threads_per_block) return cudaErrorInvalidValue;
   if (request.shared_bytes > kernel.dynamic_shared_max) return cudaErrorInvalidValue;
   if (request.cooperative) {
-    const auto resident = std::uint64_t{kMultiprocessors} *
-                          static_cast<std::uint64_t>(blocks_per_multiprocessor(
-                              kernel, static_cast<std::uint32_t>(threads), request.shared_bytes));
-    if (std::uint64_t{grid.x} * grid.y * grid.z > resident) {
+    if (std::uint64_t{grid.x} * grid.y * grid.z > resident_blocks(kernel, request)) {
       return cudaErrorCooperativeLaunchTooLarge;
     }
   }
@@ -108,7 +114,23 @@ class Arguments {
   std::vector<std::vector<std::byte>> values_;
 };
 
+/// After a fault nothing runs any more; whoever only sees the error of a later launch would look
+/// for its reason in the wrong kernel.
+void name_earlier_fault(const void* function) {
+  Runtime& runtime = Runtime::instance();
+  const std::lock_guard lock(runtime.mutex);
+  const Kernel* kernel = runtime.find_kernel(function);
+  const std::vector<CheckerFinding>& findings = Device::instance().findings();
+  if (runtime.sticky == cudaSuccess || runtime.supervised || kernel == nullptr || findings.empty())
+    return;
+  static std::set<std::string> told;
+  if (!told.insert(kernel->name).second) return;
+  complain("the kernel " + kernel->name + " is not run, because of the earlier fault: " +
+           findings.back().kind + ": " + findings.back().what);
+}
+
 cudaError_t launch(const void* function, const Request& request) {
+  name_earlier_fault(function);
   return call([&](Runtime& runtime) {
     if (!is_stream(request.stream)) return cudaErrorInvalidResourceHandle;
     Kernel* kernel = runtime.find_kernel(function);

@@ -341,3 +341,112 @@ KERNEL groups(int* out) {
   tile.sync();
   o[7] = tile.any(t == 9);
 }
+
+KERNEL tiles_of_two_warps(int* out) {
+  __shared__ cg::block_tile_memory<128> room;
+  auto block = cg::this_thread_block(room);
+  auto tile = cg::tiled_partition<64>(block);
+  int sum = 0;
+  for (int i = 0; i < 3; ++i) {
+    sum += cg::reduce(tile, int(threadIdx.x) + i, cg::plus<int>());
+    tile.sync();
+  }
+  out[threadIdx.x] = sum;
+}
+
+// --- schedules: programs whose result PTX leaves open, and programs that wait for each other ---
+KERNEL lanes_collide(int* out) {
+  out[threadIdx.x % 2] = threadIdx.x;
+}
+KERNEL warps_collide(int* out) {
+  __shared__ int s;
+  s = threadIdx.x / 32;
+  __syncthreads();
+  if (threadIdx.x == 0) out[0] = s;
+}
+KERNEL blocks_collide(int* out) {
+  if (threadIdx.x == 0) out[0] = blockIdx.x;
+}
+KERNEL adds_floats(float* sum) {
+  atomicAdd(sum, 1.0f / float(1 + blockIdx.x * blockDim.x + threadIdx.x));
+}
+KERNEL lanes_in_turn(int* order, int* next) {
+  order[atomicAdd(next, 1)] = threadIdx.x;
+}
+
+// A sum over all earlier blocks, each of which is waited for in turn.
+KERNEL look_back(const int* in, volatile int* sums, volatile int* ready, int* out) {
+  if (threadIdx.x != 0) return;
+  int sum = in[blockIdx.x];
+  if (blockIdx.x != 0) {
+    while (ready[blockIdx.x - 1] == 0) {
+    }
+    __threadfence();
+    sum += sums[blockIdx.x - 1];
+  }
+  sums[blockIdx.x] = sum;
+  __threadfence();
+  ready[blockIdx.x] = 1;
+  out[blockIdx.x] = sum;
+}
+
+KERNEL waits_for_flag(volatile int* flag, int* out) {
+  while (flag[0] == 0) {
+  }
+  out[threadIdx.x] = 1;
+}
+
+KERNEL times(long long* out) {
+  __shared__ unsigned long long early;
+  const long long begin = clock64();
+  unsigned long long now;
+  float x = threadIdx.x;
+  for (int i = 0; i < 100; ++i) x = x * 0.5f + 1;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  if (threadIdx.x == 0) early = now;
+  __syncthreads();
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  out[3 * threadIdx.x] = clock64() - begin;
+  out[3 * threadIdx.x + 1] = (long long)(now - early);
+  out[3 * threadIdx.x + 2] = (long long)x;
+}
+
+// --- barriers misused ---
+KERNEL barrier_of_too_many(int* out) {
+  asm volatile("bar.sync 1, 128;" ::: "memory");  // LINE too_many
+  out[threadIdx.x] = 1;
+}
+KERNEL barrier_number(int* out, int number) {
+  asm volatile("bar.sync %0;" ::"r"(number) : "memory");  // LINE number
+  out[threadIdx.x] = 1;
+}
+KERNEL barrier_mixed(int* out) {
+  if (threadIdx.x < 32) {
+    asm volatile("bar.sync 1, 64;" ::: "memory");
+  } else {
+    asm volatile(
+        "{ .reg .u32 n; .reg .pred p; setp.eq.u32 p, 0, 0; bar.red.popc.u32 n, 1, 64, p; }" ::
+            : "memory");
+  }
+  out[threadIdx.x] = 1;
+}
+KERNEL half_a_warp(int* out) {
+  if (threadIdx.x < 16) {
+    __syncthreads();  // LINE half_a_warp
+    out[threadIdx.x] = 1;
+  } else {
+    __syncwarp();
+    out[threadIdx.x] = 2;
+  }
+}
+KERNEL ends_before_barrier(int* out) {
+  if (threadIdx.x >= 32) return;
+  asm volatile("bar.sync 1, 64;" ::: "memory");  // LINE ends_before_barrier
+  out[threadIdx.x] = 1;
+}
+// A warp that is not full, and one whose lanes have left, count as whole warps.
+KERNEL counts_whole_warps(int* out) {
+  if (threadIdx.x % 32 >= 20) return;
+  asm volatile("bar.sync 1, 64;" ::: "memory");
+  out[threadIdx.x] = 1;
+}
