@@ -38,6 +38,8 @@ class Asynchronous : public testing::TestWithParam<const char*> {
     DeviceOptions options;
     options.schedule = seed;
     options.instruction_limit = 1 << 24;
+    constexpr const char* kSets[] = {"avx512", "baseline", "avx2"};  // the hook is in each
+    setenv("ATTEST_ISA", kSets[seed % std::size(kSets)], 1);
     Device::instance().configure(options);
     Device::instance().reset_findings();
     const auto status = program.run(kernel, shape, arguments...);

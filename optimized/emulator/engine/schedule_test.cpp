@@ -30,6 +30,8 @@ class Schedules : public testing::Test {
     options.threads = threads;
     options.checks.racecheck = races;
     options.instruction_limit = 1 << 25;
+    constexpr const char* kSets[] = {"avx512", "baseline", "avx2"};  // stores are in each
+    setenv("ATTEST_ISA", kSets[seed % std::size(kSets)], 1);
     Device::instance().configure(options);
     Device::instance().reset_findings();
   }
