@@ -184,6 +184,8 @@ TEST_F(Schedules, MisusedBarriersAreFoundUnderEach) {
     finds("barrier_of_too_many", {"barrier: ", "128 threads shall come; the block has 64"});
     finds("barrier_number", {"barrier: ", "barrier 16 does not exist"}, 16);
     finds("barrier_mixed", {"barrier: ", "by a reducing and by another instruction at once"});
+    finds("half_a_warp",
+          {"barrier: ", "lanes of one warp are at different places", "(mask 0x0000ffff)"});
     finds("ends_before_barrier", {"deadlock: ", "32 of 64 threads have come", "32 threads of the"});
     take(seed);
     EXPECT_EQ(open.trouble("counts_whole_warps", {{1}, {60}}, out.data()), "") << seed;
