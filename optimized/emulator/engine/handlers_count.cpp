@@ -72,34 +72,58 @@ Cost passes_of(const u64* address, u32 mask, u32 bytes, bool update) {
   return cost;
 }
 
+enum class Room : u8 { global, shared, shared_update };
+
+/// Whether lanes lie from `first` as they did. 32-bit distances: `near` says that they hold it.
+template <class A>
+ATTEST_INLINE bool same_pattern(const AccessPattern& known, const A* at, A first, u32 mask) {
+  u32 differs = 0;
+  A far = 0;
+  if (mask == kAllLanes) {
+    ATTEST_LANES {
+      const A d = at[l] - first;
+      differs |= u32(d) ^ known.distance[l];
+      if constexpr (sizeof(A) == 8) far |= d + 0x8000'0000u;
+    }
+  } else {
+    ATTEST_LANES {
+      const A d = (at[l] - first) & (A{0} - A((mask >> l) & 1));
+      differs |= u32(d) ^ known.distance[l];
+      if constexpr (sizeof(A) == 8) far |= d + 0x8000'0000u;
+    }
+  }
+  if constexpr (sizeof(A) == 8) return differs == 0 && far >> 32 == 0;
+  return differs == 0;
+}
+
+/// Keeps it unless it spans too much.
+template <class A>
+void keep_pattern(AccessPattern& known, const A* at, A first, u32 mask) {
+  for (u32 l = 0; l < kLanes; ++l) {
+    const A d = (mask >> l) & 1 ? at[l] - first : 0;
+    if (sizeof(A) == 8 && (u64(d) + 0x8000'0000u) >> 32 != 0) known.op = nullptr;
+    known.distance[l] = u32(d);
+  }
+}
+
 /// Looks the pattern up before it is worked out. Moving all addresses by whole words changes no
 /// passes; sectors depend on where the first lane lies within its own.
-Cost cost_of_pattern(const Op& op, Warp& w, const u64* address, u32 mask, u32 bytes, bool shared,
-                     bool update) {
-  const u64 first = address[lowest(mask)];
-  AccessPattern& known = w.patterns[u64(&op - w.first_op) % kPatterns];
-  alignas(64) u32 distance[kLanes];
-  u64 far = 0;
-  u32 differs = 0;
-  ATTEST_LANES {
-    const u64 on = u64{0} - ((mask >> l) & 1);
-    const u64 d = (address[l] - first) & on;
-    far |= d + 0x8000'0000u;
-    distance[l] = u32(d);
-    differs |= distance[l] ^ known.distance[l];
-  }
-  const bool near = far >> 32 == 0;
-  const u32 space = shared ? 1 + update : 0, within = u32(first) % kSectorBytes;
-  if (near && differs == 0 && known.op == &op && known.mask == mask && known.bytes == bytes &&
-      known.first == within && known.space == space)
+template <class A>
+ATTEST_INLINE Cost cost_of_pattern(const Op& op, Warp& w, const A* at, u32 mask, u32 bytes,
+                                   Room room) {
+  const A first = at[lowest(mask)];
+  AccessPattern& known = w.patterns[op.cache % kPatterns];  // loads and stores are numbered
+  const u32 within = u32(first) % (room == Room::global ? kSectorBytes : kWordBytes);
+  const u64 kind = u64(mask) | u64(bytes) << 32 | u64(room) << 40 | u64(within) << 48;
+  if (known.op == &op && known.kind == kind && same_pattern<A>(known, at, first, mask))
     return {known.taken, known.least};
-  const Cost cost =
-      shared ? passes_of(address, mask, bytes, update) : sectors_of(address, mask, bytes);
-  if (near) {
-    known.op = &op, known.mask = mask, known.bytes = bytes, known.first = within;
-    known.space = space, known.taken = cost.taken, known.least = cost.least;
-    ATTEST_LANES known.distance[l] = distance[l];
-  }
+  u64 address[kLanes];
+  for (u32 l = 0; l < kLanes; ++l) address[l] = at[l];
+  const Cost cost = room == Room::global
+                        ? sectors_of(address, mask, bytes)
+                        : passes_of(address, mask, bytes, room == Room::shared_update);
+  known.op = &op, known.kind = kind, known.taken = cost.taken, known.least = cost.least;
+  keep_pattern<A>(known, at, first, mask);
   return cost;
 }
 
@@ -141,21 +165,10 @@ Space space_at(const Warp& w, u64 address) {
   return Space::global;
 }
 
-}  // namespace
-
-void count_access(const Op& op, Warp& w, Access access, Space space, const Places& p, Spread spread,
-                  u32 bytes) {
-  if (space == Space::param || w.mask == 0) return;
+/// Each lane where its address leads.
+void count_mixed(const Op& op, Warp& w, Room shared_room, Space space, const Places& p,
+                 Spread spread, u32 bytes) {
   InstructionCount& count = w.counts[&op - w.first_op];
-  if (space == Space::local) {
-    count.local_bytes += u64(bytes) * u32(__builtin_popcount(w.mask));
-    return;
-  }
-  const bool update = access == Access::update;
-  const bool plain = spread == Spread::same || spread == Spread::consecutive;
-  if (plain && space != Space::generic && !update &&
-      count_plain(count, w, space, reinterpret_cast<u64>(p.first), spread, bytes))
-    return;
   alignas(64) u64 address[kLanes];
   for (u32 l = 0; l < kLanes; ++l) address[l] = address_of(p, spread, bytes, l);
   u32 shared = space == Space::shared ? w.mask : 0, local = 0, passed = 0;
@@ -167,17 +180,39 @@ void count_access(const Op& op, Warp& w, Access access, Space space, const Place
     passed |= at == Space::param ? bit : 0;
   }
   const u32 global = w.mask & ~(shared | local | passed);
-  // Shared addresses relative to shared memory: its banks begin there.
-  if (shared != 0) {
-    const u64 base = reinterpret_cast<u64>(w.shared);
-    alignas(64) u64 offset[kLanes];
-    ATTEST_LANES offset[l] = address[l] - base;
-    count_shared(count, shared, bytes, cost_of_pattern(op, w, offset, shared, bytes, true, update));
-  }
   if (global != 0)
     count_global(count, global, bytes,
-                 cost_of_pattern(op, w, address, global, bytes, false, update));
+                 cost_of_pattern<u64>(op, w, address, global, bytes, Room::global));
+  if (shared != 0) {
+    const u64 base = reinterpret_cast<u64>(w.shared);
+    ATTEST_LANES address[l] -= base;  // the banks begin there
+    count_shared(count, shared, bytes,
+                 cost_of_pattern<u64>(op, w, address, shared, bytes, shared_room));
+  }
   count.local_bytes += u64(bytes) * u32(__builtin_popcount(local));
+}
+
+}  // namespace
+
+void count_access(const Op& op, Warp& w, Access access, Space space, const Places& p, Spread spread,
+                  u32 bytes) {
+  if (space == Space::param || w.mask == 0) return;
+  InstructionCount& count = w.counts[&op - w.first_op];
+  if (space == Space::local) {
+    count.local_bytes += u64(bytes) * u32(__builtin_popcount(w.mask));
+    return;
+  }
+  const Room shared_room = access == Access::update ? Room::shared_update : Room::shared;
+  if (spread == Spread::offsets) {  // from the beginning of shared memory
+    count_shared(count, w.mask, bytes,
+                 cost_of_pattern<u32>(op, w, p.offset, w.mask, bytes, shared_room));
+  } else if (spread == Spread::scattered && space != Space::generic && space != Space::shared) {
+    count_global(count, w.mask, bytes,
+                 cost_of_pattern<u64>(op, w, p.at, w.mask, bytes, Room::global));
+  } else if (spread == Spread::scattered || space == Space::generic || access == Access::update ||
+             !count_plain(count, w, space, reinterpret_cast<u64>(p.first), spread, bytes)) {
+    count_mixed(op, w, shared_room, space, p, spread, bytes);
+  }
 }
 
 }  // namespace attest::emulator::ATTEST_ISA

@@ -96,12 +96,11 @@ struct InstructionCount {
 /// came to: most operations have the same pattern each time.
 struct alignas(64) AccessPattern {
   const Op* op;
-  u32 mask, first;  // lanes; the first one's address modulo a sector
-  u32 bytes, space;
+  u64 kind;  // lanes, bytes per lane, space, and where in its sector the first lane lies
   u32 taken, least;
-  u32 distance[kLanes];
+  alignas(64) u32 distance[kLanes];
 };
-constexpr u32 kPatterns = 256;
+constexpr u32 kPatterns = 512;
 
 /// What looks at every access to memory (watch.hpp). Which of them are on is one word per warp, so
 /// that an access without any costs one test.
