@@ -4,8 +4,10 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "reference/values.hpp"
@@ -48,12 +50,61 @@ struct Fault {
   std::string what;  // one sentence with kernel, block, thread and source line where known
 };
 
-/// What the emulator counted while a subject ran; empty on a GPU or for host code.
+/// What the emulator counted while a subject ran; empty on a GPU or for host code. An addition or
+/// product is one operation, a fused multiply-add two. Bytes are those that threads ask for; there
+/// is no cache. What is copied by the host, before or after, is not in it.
 struct Counters {
   std::int64_t launches = 0;
   std::int64_t warp_instructions = 0;
+  std::int64_t f32_flops = 0;
+  std::int64_t f16_flops = 0;  // and bf16
+  std::int64_t f64_flops = 0;
+  std::int64_t tensor_flops = 0;
+  std::int64_t special_operations = 0;  // exponentials, reciprocals, roots, quotients ...
+  std::int64_t integer_operations = 0;
+  std::int64_t global_read_bytes = 0;
+  std::int64_t global_written_bytes = 0;
+  std::int64_t global_sectors = 0;  // of 32 bytes, per access of a warp
+  std::int64_t shared_bytes = 0;
+  std::int64_t bank_conflicts = 0;  // passes over shared memory beyond the least
+  std::int64_t local_bytes = 0;
+  std::int64_t barriers = 0;  // waited at by warps
+  std::int64_t divergent_branches = 0;
   bool operator==(const Counters&) const = default;
 };
+
+/// The members of Counters by the names under which they are shown.
+struct CounterColumn {
+  std::string_view name;
+  std::int64_t Counters::*value;
+};
+inline constexpr CounterColumn kCounterColumns[] = {
+    {"launches", &Counters::launches},
+    {"warp_instructions", &Counters::warp_instructions},
+    {"f32_flops", &Counters::f32_flops},
+    {"f16_flops", &Counters::f16_flops},
+    {"f64_flops", &Counters::f64_flops},
+    {"tensor_flops", &Counters::tensor_flops},
+    {"special_operations", &Counters::special_operations},
+    {"integer_operations", &Counters::integer_operations},
+    {"global_read_bytes", &Counters::global_read_bytes},
+    {"global_written_bytes", &Counters::global_written_bytes},
+    {"global_sectors", &Counters::global_sectors},
+    {"shared_bytes", &Counters::shared_bytes},
+    {"bank_conflicts", &Counters::bank_conflicts},
+    {"local_bytes", &Counters::local_bytes},
+    {"barriers", &Counters::barriers},
+    {"divergent_branches", &Counters::divergent_branches},
+};
+static_assert(sizeof(Counters) == std::size(kCounterColumns) * sizeof(std::int64_t));
+
+/// Whether anything was counted: a subject that has run has launched something.
+constexpr bool has_counters(const Counters& counters) {
+  return counters.launches != 0 && counters.warp_instructions != 0;
+}
+constexpr std::int64_t flops_of(const Counters& counters) {
+  return counters.f32_flops + counters.f16_flops + counters.f64_flops + counters.tensor_flops;
+}
 
 /// Whatever is not set was not produced. When `fault` is set nothing else may be believed.
 struct Reply {

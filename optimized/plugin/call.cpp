@@ -200,8 +200,7 @@ std::optional<Calls::Failure> Calls::examine(const Tensors& tensors, std::byte* 
 void Calls::run(const std::byte* request_bytes, std::byte* reply_bytes) {
   const auto& request = *reinterpret_cast<const Request*>(request_bytes);
   auto& reply = *reinterpret_cast<ReplyHeader*>(reply_bytes);
-  const CudaRuntime::Counts before =
-      runtime_ != nullptr ? runtime_->counts() : CudaRuntime::Counts{};
+  const Counters before = runtime_ != nullptr ? runtime_->counters() : Counters{};
   std::optional<Failure> failure;
   Tensors tensors;
   try {
@@ -216,10 +215,7 @@ void Calls::run(const std::byte* request_bytes, std::byte* reply_bytes) {
     failure = Failure{std::string(name_of(FaultKind::cuda)), error.what(), true};
   }
   if (runtime_ != nullptr) {
-    const CudaRuntime::Counts after = runtime_->counts();
-    reply.launches = static_cast<std::int64_t>(after.launches - before.launches);
-    reply.warp_instructions =
-        static_cast<std::int64_t>(after.warp_instructions - before.warp_instructions);
+    reply.counters = difference(runtime_->counters(), before);
     // Before memory is given back, which a device with a sticky error would refuse.
     if (failure) runtime_->reset();
   }

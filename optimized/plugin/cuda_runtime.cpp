@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "optimized/emulator/profile.hpp"
 #include "reference/text.hpp"
 
 namespace attest {
@@ -122,6 +123,7 @@ void CudaRuntime::load_emulated(const Choice& choice) {
   find(library_, "attest_emulator_finding_text", finding_text_);
   find(library_, "attest_emulator_reset", reset_);
   find(library_, "attest_emulator_counts", counts_);
+  find(library_, "attest_emulator_totals", totals_);
   find(library_, "attest_emulator_load_error", load_error_);
   if (const char* problem = configure(choice.emulator.c_str())) throw Error(problem);
   std::string ignored;
@@ -169,10 +171,39 @@ void CudaRuntime::reset() const {
   if (emulated()) reset_();
 }
 
-CudaRuntime::Counts CudaRuntime::counts() const {
-  Counts counts;
-  if (emulated()) counts_(&counts.launches, &counts.warp_instructions);
-  return counts;
+Counters difference(const Counters& after, const Counters& before) {
+  Counters d;
+  for (const CounterColumn& column : kCounterColumns)
+    d.*column.value = after.*column.value - before.*column.value;
+  return d;
+}
+
+Counters CudaRuntime::counters() const {
+  if (!emulated()) return {};
+  std::uint64_t launches = 0, warp_instructions = 0;
+  counts_(&launches, &warp_instructions);
+  const auto columns = emulator::total_columns();
+  std::vector<std::uint64_t> values(columns.size());
+  totals_(values.data(), static_cast<std::uint32_t>(values.size()));
+  emulator::Totals t;
+  for (std::size_t i = 0; i < columns.size(); ++i) t.*columns[i].value = values[i];
+  const auto number = [](std::uint64_t count) { return static_cast<std::int64_t>(count); };
+  return {.launches = number(launches),
+          .warp_instructions = number(warp_instructions),
+          .f32_flops = number(t.f32_flops),
+          .f16_flops = number(t.f16_flops),
+          .f64_flops = number(t.f64_flops),
+          .tensor_flops = number(t.tensor_flops),
+          .special_operations = number(t.special_operations),
+          .integer_operations = number(t.integer_operations),
+          .global_read_bytes = number(t.global_read_bytes),
+          .global_written_bytes = number(t.global_written_bytes),
+          .global_sectors = number(t.global_sectors),
+          .shared_bytes = number(t.shared_bytes),
+          .bank_conflicts = number(t.shared_passes - t.shared_passes_least),
+          .local_bytes = number(t.local_bytes),
+          .barriers = number(t.barriers),
+          .divergent_branches = number(t.divergent_branches)};
 }
 
 }  // namespace attest

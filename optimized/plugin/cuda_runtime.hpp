@@ -45,10 +45,8 @@ class CudaRuntime {
   std::optional<Finding> finding() const;
   void reset() const;  // findings and sticky error; nothing on a GPU
 
-  struct Counts {
-    std::uint64_t launches = 0, warp_instructions = 0;
-  };
-  Counts counts() const;
+  /// Since the process began; empty on a GPU.
+  Counters counters() const;
 
  private:
   void load_real(unsigned major);
@@ -68,7 +66,11 @@ class CudaRuntime {
   decltype(&attest_emulator_finding_text) finding_text_ = nullptr;
   decltype(&attest_emulator_reset) reset_ = nullptr;
   decltype(&attest_emulator_counts) counts_ = nullptr;
+  decltype(&attest_emulator_totals) totals_ = nullptr;
   decltype(&attest_emulator_load_error) load_error_ = nullptr;
 };
+
+/// What was counted after `before`.
+Counters difference(const Counters& after, const Counters& before);
 
 }  // namespace attest

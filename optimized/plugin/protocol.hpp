@@ -10,6 +10,7 @@
 
 #include "optimized/plugin/attest_subject.h"
 #include "optimized/plugin/patterns.hpp"
+#include "reference/subject.hpp"
 
 namespace attest {
 
@@ -104,7 +105,7 @@ struct ReplyHeader {
   std::uint8_t declined;  // text says why
   char kind[32];
   char text[4096];
-  std::int64_t launches, warp_instructions;
+  Counters counters;  // of a call; without launches when there is no emulator
   // greeting only
   char name[256], numerics[256];
   std::uint32_t promises, offers;  // offers: bit of the operation's number

@@ -88,7 +88,7 @@ class Client {
       } else {
         reply = plan.read(worker_->reply().data());
       }
-      reply.counters = {header.launches, header.warp_instructions};
+      reply.counters = header.counters;
       if (header.spent != 0) worker_.reset();
     }
     if (fault) {

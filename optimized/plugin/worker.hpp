@@ -19,6 +19,7 @@ struct WorkerOptions {
   double case_seconds = 20;                 // then the call is a fault: hung
   std::uint64_t memory_bytes = 4ULL << 30;  // of the worker process
   emulator::DeviceOptions emulator;         // its instruction limit follows from case_seconds
+  bool counters = true;                     // Reply::counters; on top of what `emulator` says
 };
 
 /// Starts a worker and asks the plugin to describe itself. The Subject owns the worker; after a

@@ -151,6 +151,7 @@ void WorkerProcess::start(const WorkerOptions& options) {
   const int request = fcntl(request_.descriptor(), F_DUPFD_CLOEXEC, kLeastDescriptor);
   const int reply = fcntl(reply_.descriptor(), F_DUPFD_CLOEXEC, kLeastDescriptor);
   emulator::DeviceOptions emulator = options.emulator;
+  emulator.counters |= options.counters;
   emulator.instruction_limit = instruction_limit(options.case_seconds);
   const std::vector<std::string> words =
       print(WorkerArguments{.plugin = std::filesystem::absolute(options.plugin).string(),
