@@ -42,6 +42,15 @@ std::span<const Property> catalogue() {
        "what other batch entries and other KV heads hold, NaN included, moves no bit of a row.",
        batch_independence},
       {"rerun", "where promised, the same question gets the same bits.", rerun},
+      {"no_score_matrix",
+       "a prefill writes less to global memory than its outputs and one byte per score.",
+       no_score_matrix},
+      {"work_grows_with_scores",
+       "arithmetic grows as the number of scores does, and is never less than they take.",
+       work_grows_with_scores},
+      {"cached_work",
+       "a token that joins a cache costs one row written, one pass over the keys, one projection.",
+       cached_work},
   };
   return kProperties;
 }

@@ -10,15 +10,18 @@ using Check = Verdict(const Subject&, const Problem&, const Values&);
 Check append_writes_its_slots;
 Check batch_independence;
 Check cached_equals_recomputed;
+Check cached_work;
 Check causality;
 Check convexity;
 Check decode_agreement;
 Check effective_scale;
+Check no_score_matrix;
 Check oracle_agreement;
 Check projection_agreement;
 Check recovered_weights;
 Check rerun;
 Check row_sums;
 Check variance_scaling;
+Check work_grows_with_scores;
 
 }  // namespace attest

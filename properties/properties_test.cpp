@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "properties/counted_subject.hpp"
 #include "properties/domains/domain.hpp"
 #include "properties/domains/hard_cases.hpp"
 #include "properties/fills.hpp"
@@ -51,11 +52,11 @@ void expect_all_hold(const Subject& subject) {
 }
 
 TEST(Properties, NeverRefuseTheTruth) {
-  expect_all_hold(oracle_subject());
+  expect_all_hold(counted(oracle_subject()));
 }
 
 TEST(Properties, LeaveRoomForHonestRounding) {
-  expect_all_hold(tiled_subject(16));
+  expect_all_hold(counted(tiled_subject(16)));
 }
 
 /// A mistake, and the properties whose business it is.
@@ -187,6 +188,62 @@ std::vector<Mistake> mistakes_in_replies() {
   };
 }
 
+/// An honest subject whose work is changed by `change`.
+Subject costing(std::function<void(const Problem&, Counters&)> change) {
+  Subject subject = counted(oracle_subject());
+  const auto attention = [change](auto compute) {
+    return [=](const Problem& problem, const Values& values, Poison poison) {
+      Reply reply = compute(problem, values, poison);
+      change(problem, reply.counters);
+      return reply;
+    };
+  };
+  subject.prefill = attention(subject.prefill);
+  subject.decode = attention(subject.decode);
+  return subject;
+}
+
+std::vector<Mistake> mistakes_in_costs() {
+  return {
+      {"weights are written, a byte each",
+       {"no_score_matrix"},
+       [] {
+         return costing([](const Problem& p, Counters& c) {
+           c.global_written_bytes += p.batch * p.query_heads * p.queries * p.keys;
+         });
+       }},
+      {"each key scans all keys",
+       {"work_grows_with_scores", "cached_work"},
+       [] { return costing([](const Problem& p, Counters& c) { c.f32_flops *= p.keys; }); }},
+      {"the second half of the keys is skipped",
+       {"work_grows_with_scores"},
+       [] { return costing([](const Problem&, Counters& c) { c.f32_flops /= 4; }); }},
+      {"append copies the cache",
+       {"cached_work"},
+       [] {
+         Subject subject = counted(oracle_subject());
+         subject.append = [right = subject.append](const Problem& p, const CacheUpdate& u,
+                                                   Poison poison) {
+           Reply reply = right(p, u, poison);
+           reply.counters.global_written_bytes *= p.keys + p.spare_slots;
+           return reply;
+         };
+         return subject;
+       }},
+      {"the whole prefix is projected for each row",
+       {"cached_work"},
+       [] {
+         Subject subject = counted(oracle_subject());
+         subject.projection = [right = subject.projection](const Projection& asked, Poison poison) {
+           Reply reply = right(asked, poison);
+           reply.counters.f32_flops *= (asked.x.extent[2] + 1) / 2;
+           return reply;
+         };
+         return subject;
+       }},
+  };
+}
+
 std::vector<Mistake> mistakes_with_memory() {
   return {
       {"append off by one",
@@ -255,7 +312,7 @@ bool refuses(const Property& property, const Subject& subject) {
 
 TEST(Properties, EachRefusesItsMistakes) {
   std::vector<Mistake> all = mistakes_in_masks_and_scores();
-  for (const auto& more : {mistakes_in_replies(), mistakes_with_memory()}) {
+  for (const auto& more : {mistakes_in_replies(), mistakes_with_memory(), mistakes_in_costs()}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   std::vector<std::string> proven;
@@ -344,6 +401,15 @@ TEST(Properties, WithoutAPromiseOfBitsTheBoundDecides) {
             Outcome::violated);
 }
 
+TEST(Properties, CostsOfASubjectThatCountsNothingAreDeclined) {
+  for (const char* name : {"no_score_matrix", "work_grows_with_scores", "cached_work"}) {
+    const Case c = draw_case(name, 1, 0);
+    const Verdict verdict = property_named(name).check(oracle_subject(), c.problem, make_values(c));
+    EXPECT_EQ(verdict.outcome, Outcome::declined) << name;
+    EXPECT_NE(verdict.why.find("counts nothing"), std::string::npos) << verdict.why;
+  }
+}
+
 TEST(Properties, ConditionsThatDoNotApplyAreVacuous) {
   const auto outcome = [](const std::string& property, const std::string& line) {
     const Case c = parse_case(line);
@@ -354,6 +420,10 @@ TEST(Properties, ConditionsThatDoNotApplyAreVacuous) {
   EXPECT_EQ(outcome("cached_equals_recomputed", "q=1x1x3x4 kv=1x3x2"), Outcome::vacuous);
   EXPECT_EQ(outcome("batch_independence", "q=1x1x3x4 kv=1x3x2"), Outcome::vacuous);
   EXPECT_EQ(outcome("recovered_weights", "q=1x1x3x4 kv=1x0x2"), Outcome::vacuous);
+  EXPECT_EQ(outcome("no_score_matrix", "q=1x1x64x4 kv=1x64x16"), Outcome::vacuous);
+  EXPECT_EQ(outcome("work_grows_with_scores", "q=1x1x2x4 kv=1x127x4"), Outcome::vacuous);
+  EXPECT_EQ(outcome("work_grows_with_scores", "q=1x1x2x4 kv=1x128x4 causal"), Outcome::vacuous);
+  EXPECT_EQ(outcome("cached_work", "q=1x1x2x4 kv=1x64x4"), Outcome::vacuous);
   EXPECT_EQ(outcome("oracle_agreement", "q=1x1x3x4 kv=1x3x2 q_len=0"), Outcome::vacuous);
 }
 

@@ -37,6 +37,8 @@ struct Needs {
   bool one_hot = false;       // V as wide as there are keys, or not much narrower
   bool neighbours = false;    // at least two batch entries or KV heads
   bool no_attention = false;  // append, projection: masks and scores mean nothing
+  bool many_scores = false;   // per column of V: so that partial results are fewer
+  bool whole_tiles = false;   // of keys, and nothing that hides any of them
 };
 
 Needs needs_of(std::string_view property) {
@@ -50,6 +52,8 @@ Needs needs_of(std::string_view property) {
   needs.one_hot = property == "recovered_weights";
   needs.neighbours = property == "batch_independence";
   needs.no_attention = property == "append_writes_its_slots" || property == "projection_agreement";
+  needs.many_scores = property == "no_score_matrix";
+  needs.whole_tiles = property == "work_grows_with_scores" || property == "cached_work";
   return needs;
 }
 
@@ -227,6 +231,31 @@ void draw_extents(Problem& p, const Needs& needs) {
   }
 }
 
+/// Costs are counted exactly, so the least sizes that tell will do.
+void draw_costs(Problem& p, const Needs& needs) {
+  p = Problem{};
+  p.query_heads = p.kv_heads = pick_between(1, 2);
+  p.query_heads *= pick_between(1, 2);
+  p.batch = pick_between(1, 2);
+  p.depth = pick_between(1, 8);
+  p.v_depth = pick_between(1, 4);
+  p.queries = needs.whole_tiles ? pick_between(1, 3) : pick_between(16, 80);
+  p.keys = needs.whole_tiles ? 128 * pick_between(1, 2) : pick_between(40, 160);
+}
+
+/// What would hide keys of a case that needs whole tiles of them.
+void show_all_keys(Problem& p) {
+  p.causal = chance(10) && p.keys == 128;
+  if (p.causal) {
+    p.queries = p.keys;
+    p.batch = p.query_heads = p.kv_heads = 1;
+  }
+  p.window_left = p.window_right = kUnbounded;
+  p.mask = p.bias = false;
+  p.query_lengths.clear();
+  p.key_lengths.clear();
+}
+
 void draw_formats(Problem& p) {
   p.input = *rc::gen::weightedElement<Format>({{40, Format::f32},
                                                {26, Format::f16},
@@ -334,7 +363,7 @@ void suit_fill(Case& drawn, const Needs& needs) {
 Case draw(const Needs& needs) {
   Case drawn;
   Problem& p = drawn.problem;
-  draw_extents(p, needs);
+  needs.many_scores || needs.whole_tiles ? draw_costs(p, needs) : draw_extents(p, needs);
   const Index percent = *rc::gen::element<Index>(0, 12, 25, 50);
   draw_formats(p);
   draw_memory(p, needs, percent);
@@ -345,6 +374,7 @@ Case draw(const Needs& needs) {
     p.scale = default_scale(p.depth);
     if (chance(50)) p.key_lengths = draw_lengths(p.batch, p.keys);
   }
+  if (needs.whole_tiles) show_all_keys(p);
   std::vector<std::string> names;
   for (const Fill& fill : fills()) names.emplace_back(fill.name);
   drawn.fill = chance(20) ? "normal" : *rc::gen::elementOf(names);

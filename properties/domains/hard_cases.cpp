@@ -115,6 +115,28 @@ constexpr std::string_view kSigns[] = {
     "q=2x1x512x5 kv=1x3x4 fill=signs",
 };
 
+constexpr std::string_view kScores[] = {
+    "q=1x1x64x4 kv=1x64x4 fill=normal",                  // one tile of each
+    "q=1x1x129x4 kv=1x129x2 causal fill=normal",         // half of them masked
+    "q=1x2x33x4 kv=1x160x1 in=f16 out=f16 fill=normal",  // a group, narrow outputs
+    "q=2x1x48x4 kv=1x96x4 kv_len=96,64 layout=bthd fill=normal",
+    "q=1x1x64x4 kv=1x65x2 bias mask fill=normal seed=7",  // what is of the scores' size
+};
+
+// Whole tiles of 128 keys: see properties/costs.hpp.
+constexpr std::string_view kGrowth[] = {
+    "q=1x1x2x4 kv=1x128x4 fill=normal",
+    "q=1x1x128x4 kv=1x128x2 causal fill=normal",
+    "q=1x2x3x8 kv=1x256x4 in=bf16 out=bf16 fill=normal",
+    "q=1x1x1x4 kv=1x128x4 softcap=2 alibi sinks fill=normal",
+};
+
+constexpr std::string_view kCachedWork[] = {
+    "q=1x1x1x4 kv=1x128x4 fill=normal",
+    "q=1x2x1x8 kv=1x256x4 splits=2 fill=normal",
+    "q=2x2x1x4 kv=2x128x8 in=f16 out=f16 fill=normal",
+};
+
 }  // namespace
 
 std::span<const std::string_view> hard_cases(std::string_view property) {
@@ -125,6 +147,9 @@ std::span<const std::string_view> hard_cases(std::string_view property) {
   if (property == "projection_agreement") return kProjection;
   if (property == "effective_scale") return kTwoKeys;
   if (property == "variance_scaling") return kSigns;
+  if (property == "no_score_matrix") return kScores;
+  if (property == "work_grows_with_scores") return kGrowth;
+  if (property == "cached_work") return kCachedWork;
   return kAttention;
 }
 
