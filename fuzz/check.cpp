@@ -26,6 +26,7 @@ std::uint64_t mixed(std::uint64_t digest, const std::byte* bytes, std::size_t co
 
 Reply watched(Reply reply, Observation& seen) {
   ++seen.replies;
+  seen.counters += reply.counters;
   if (reply.fault) {
     if (seen.fault_kind.empty()) seen.fault_kind = reply.fault->kind;
     return reply;

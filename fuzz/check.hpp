@@ -31,6 +31,7 @@ struct Observation {
   std::uint64_t replies = 0;     // calls of the subject
   std::uint64_t o_digest = 0;    // of the bits of every O, in order
   std::uint64_t lse_digest = 0;  // of the bits of every LSE, in order
+  Counters counters;             // over all replies
 };
 /// "violated", "faulted: memcheck": two findings of one property and one kind are one.
 std::string kind_of(const Observation& seen);

@@ -67,6 +67,7 @@ struct Run {
   std::map<std::string, PowerTally> power;  // by wrong answer
   std::vector<Finding> findings;  // one per (property, kind of failure), first found first
   std::map<std::string, std::uint64_t> features;  // how many cases had causal, window, gqa, ...
+  Counters counters;  // of all that the subject was asked; 0 where nothing counts
   std::uint64_t cases() const;
 };
 

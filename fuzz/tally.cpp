@@ -65,6 +65,7 @@ void count(Run& run, std::size_t property, const Case& test_case, const Observat
   const Verdict& verdict = seen.verdict;
   PropertyTally& tally = run.tallies[property];
   count_outcome(tally, test_case, verdict);
+  run.counters += seen.counters;
   for (const Power& power : verdict.power) {
     PowerTally& told = run.power[power.wrong_answer];
     ++told.cases;

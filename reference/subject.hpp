@@ -98,6 +98,11 @@ inline constexpr CounterColumn kCounterColumns[] = {
 };
 static_assert(sizeof(Counters) == std::size(kCounterColumns) * sizeof(std::int64_t));
 
+constexpr Counters& operator+=(Counters& sum, const Counters& more) {
+  for (const CounterColumn& column : kCounterColumns) sum.*column.value += more.*column.value;
+  return sum;
+}
+
 /// Whether anything was counted: a subject that has run has launched something.
 constexpr bool has_counters(const Counters& counters) {
   return counters.launches != 0 && counters.warp_instructions != 0;

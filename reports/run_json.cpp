@@ -1,5 +1,6 @@
 // run.json, schema 1: a Run as JSON and back. The schema is documented in README.md.
-// A property's `declines`, a list of `why` and `cases`, came later: files without it are read too.
+// A property's `declines`, a list of `why` and `cases`, and the run's `counters`, numbers by name,
+// came later: files without them are read too.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -144,12 +145,24 @@ Json json_of(const Run& run) {
                {"power", Json::object()},
                {"features", run.features},
                {"findings", Json::array()}};
+  for (const CounterColumn& column : kCounterColumns)
+    json["counters"][std::string(column.name)] = run.counters.*column.value;
   for (const PropertyTally& tally : run.tallies) json["properties"].push_back(json_of(tally));
   for (const auto& [name, tally] : run.power) {
     json["power"][name] = {{"cases", tally.cases}, {"refused", tally.refused}};
   }
   for (const Finding& finding : run.findings) json["findings"].push_back(json_of(run, finding));
   return json;
+}
+
+Counters read_counters(const Fields& run) {
+  Counters counters;
+  if (!run.has("counters")) return counters;
+  const Fields fields = run.object("counters");
+  for (const CounterColumn& column : kCounterColumns) {
+    if (fields.has(column.name)) counters.*column.value = fields.integer(column.name);
+  }
+  return counters;
 }
 
 }  // namespace
@@ -176,6 +189,7 @@ Run run_of_json(std::string_view text, std::string_view file_name) {
   run.error = fields.text("error");
   run.next_index = fields.count("next_index");
   run.precision = read_precision(fields.object("precision"));
+  run.counters = read_counters(fields);
   std::size_t number = 0;
   for (const Json& entry : fields.list("properties")) {
     run.tallies.push_back(

@@ -79,6 +79,8 @@ inline Run sample_run() {
   run.power["never_tried"] = {.refused = 0, .cases = 0};
   run.features = {{"causal", 300}, {"gqa", 250}};
   run.findings = sample_findings();
+  run.counters = {.launches = 1234, .warp_instructions = 5678901, .f32_flops = 987654321};
+  run.counters.bank_conflicts = 17;
   return run;
 }
 

@@ -122,11 +122,21 @@ std::string features(const Run& run) {
                                : fmt::format("No case had: {}.\n", plain(joined(absent, ", "))));
 }
 
+std::string counters(const Run& run) {
+  if (!has_counters(run.counters)) return {};
+  std::string rows;
+  for (const CounterColumn& column : kCounterColumns) {
+    if (const std::int64_t count = run.counters.*column.value; count != 0)
+      rows += fmt::format("| {} | {} |\n", plain(column.name), count);
+  }
+  return "\n## What the emulator counted\n\n| over all cases | |\n| --- | --: |\n" + rows;
+}
+
 }  // namespace
 
 std::string summary_of(const Run& run) {
   return headline(run) + findings(run) + properties(run) + declines(run) + power(run) +
-         features(run);
+         features(run) + counters(run);
 }
 
 void write_summary(const std::filesystem::path& path, const Run& run) {

@@ -10,6 +10,7 @@
 
 #include "optimized/emulator/engine/block.hpp"
 #include "optimized/emulator/engine/counting.hpp"
+#include "optimized/emulator/engine/coverage.hpp"
 #include "optimized/emulator/engine/isa.hpp"
 
 namespace attest::emulator {
@@ -61,13 +62,15 @@ struct Device::State {
     if (findings.size() < kFindingsMax) findings.push_back(std::move(finding));
   }
 
-  /// After a launch that went well.
-  void count(const Program& program, const LaunchState& launch) {
+  /// After a launch. One that faulted is covered, yet its costs are those of no whole launch.
+  void count(const Program& program, const LaunchState& launch, bool good) {
     const std::shared_ptr<const CountPlan> plan = plan_of(program, *isa);
+    show_coverage(plan->coverage_at, block_executions(*plan, launch));
+    if (!good) return;
     const std::scoped_lock lock(mutex);
     auto kernel = std::find_if(counted.begin(), counted.end(),
                                [&](const KernelCounts& k) { return k.plan == plan; });
-    if (kernel == counted.end()) kernel = counted.insert(counted.end(), KernelCounts{.plan = plan});
+    if (kernel == counted.end()) kernel = counted.insert(counted.end(), KernelCounts{plan});
     totals += add_launch(*kernel, launch);
   }
 
@@ -295,7 +298,7 @@ Device::Status Device::launch(LoadedModule& module, std::string_view kernel, con
   ++s.launches;
   s.warp_instructions += l.warp_instructions;
   for (CheckerFinding& finding : taken_findings(l)) s.add_finding(std::move(finding));
-  if (good && l.options.counters) s.count(*program, l);
+  if (l.options.counters) s.count(*program, l, good);
   if (good) return Status::ok;
   s.add_finding(std::move(l.fault));
   const std::scoped_lock lock(s.mutex);

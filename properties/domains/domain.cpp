@@ -237,7 +237,7 @@ void draw_costs(Problem& p, const Needs& needs) {
   p.query_heads = p.kv_heads = pick_between(1, 2);
   p.query_heads *= pick_between(1, 2);
   p.batch = pick_between(1, 2);
-  p.depth = pick_between(1, 8);
+  p.depth = chance(50) ? pick_between(1, 8) : 64;
   p.v_depth = pick_between(1, 4);
   p.queries = needs.whole_tiles ? pick_between(1, 3) : pick_between(16, 80);
   p.keys = needs.whole_tiles ? 128 * pick_between(1, 2) : pick_between(40, 160);

@@ -126,6 +126,7 @@ constexpr std::string_view kScores[] = {
 // Whole tiles of 128 keys: see properties/costs.hpp.
 constexpr std::string_view kGrowth[] = {
     "q=1x1x2x4 kv=1x128x4 fill=normal",
+    "q=1x1x2x64 kv=1x128x1 fill=normal",  // where scores are most of the work
     "q=1x1x128x4 kv=1x128x2 causal fill=normal",
     "q=1x2x3x8 kv=1x256x4 in=bf16 out=bf16 fill=normal",
     "q=1x1x1x4 kv=1x128x4 softcap=2 alibi sinks fill=normal",

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "optimized/emulator/engine/coverage.hpp"
+
 namespace attest::emulator {
 namespace {
 
@@ -43,6 +45,7 @@ class Planner {
 
   std::shared_ptr<const CountPlan> make() {
     for (const auto& [index, code] : program_.codes) add_code(*code);
+    plan_->coverage_at = reserve_coverage(plan_->blocks);
     return plan_;
   }
 

@@ -35,6 +35,7 @@ struct CountPlan {
   std::vector<Operation> operations;  // as counts
   std::vector<u32> code_starts;       // Code::counts_at, ascending
   u32 blocks = 0;
+  u32 coverage_at = 0;  // where coverage.hpp keeps them
 };
 
 /// What a kernel has cost in all launches so far.

@@ -112,7 +112,8 @@ template <class A>
 ATTEST_INLINE Cost cost_of_pattern(const Op& op, Warp& w, const A* at, u32 mask, u32 bytes,
                                    Room room) {
   const A first = at[lowest(mask)];
-  AccessPattern& known = w.patterns[op.cache % kPatterns];  // loads and stores are numbered
+  // Loads and stores are numbered; an asynchronous copy is an access to each of two spaces.
+  AccessPattern& known = w.patterns[(2 * op.cache + (room != Room::global)) % kPatterns];
   const u32 within = u32(first) % (room == Room::global ? kSectorBytes : kWordBytes);
   const u64 kind = u64(mask) | u64(bytes) << 32 | u64(room) << 40 | u64(within) << 48;
   if (known.op == &op && known.kind == kind && same_pattern<A>(known, at, first, mask))

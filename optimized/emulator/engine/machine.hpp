@@ -100,7 +100,7 @@ struct alignas(64) AccessPattern {
   u32 taken, least;
   alignas(64) u32 distance[kLanes];
 };
-constexpr u32 kPatterns = 512;
+constexpr u32 kPatterns = 1024;
 
 /// What looks at every access to memory (watch.hpp). Which of them are on is one word per warp, so
 /// that an access without any costs one test.

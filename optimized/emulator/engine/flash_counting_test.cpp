@@ -1,0 +1,81 @@
+// Our f32 flash kernel, counted: its products are 4 S^2 d, and what comes on top is what its loops
+// say. Also what is known of its memory traffic by hand.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <regex>
+
+#include "optimized/emulator/engine/test_program.hpp"
+#include "optimized/kernels/attention_arguments.cuh"
+
+namespace attest::emulator {
+namespace {
+
+constexpr int kDepth = 64, kTile = 32;  // of rows and of keys
+
+kernels::View view_of(float* data, int rows, int width) {
+  kernels::View view;
+  view.data = data;
+  view.row = width;
+  view.batch = view.head = std::int64_t(rows) * width;
+  view.vectors = width % 4 == 0;
+  return view;
+}
+
+/// One head, S queries and keys, no mask.
+Totals count(int length) {
+  const std::string text = text_of(ATTEST_FLASH_PTX);
+  // The instance for 64 columns of V: 8 lanes hold 8 columns each.
+  const std::regex entry("\\.entry ([A-Za-z0-9_]*flash_prefill[A-Za-z0-9_]*Li8E[A-Za-z0-9_]*)\\(");
+  std::smatch match;
+  EXPECT_TRUE(std::regex_search(text, match, entry));
+  TestProgram program(text);
+  const std::size_t numbers = std::size_t(length) * kDepth;
+  Buffer<float> q(numbers, 0.5F), k(numbers, 0.25F), v(numbers, 1.0F), o(numbers),
+      lse(std::size_t(length));
+  kernels::AttentionArguments a{};
+  a.q = view_of(q.data(), length, kDepth), a.k = view_of(k.data(), length, kDepth);
+  a.v = view_of(v.data(), length, kDepth), a.o = view_of(o.data(), length, kDepth);
+  a.lse = view_of(lse.data(), length, 1);
+  a.query_heads = a.kv_heads = 1;
+  a.queries = a.keys = length;
+  a.depth = a.v_depth = kDepth;
+  a.window_left = a.window_right = -1;
+  a.scale = a.nats_per_unit = 0.125F;
+  a.bits_per_unit = 0.125F * kernels::kLog2E;
+  const unsigned tiles = unsigned(length / kTile);
+  const Totals before = Device::instance().totals();
+  EXPECT_EQ(program.trouble(match[1], {{tiles}, {64}, 48 * 1024}, a, tiles), "");
+  Totals after = Device::instance().totals();
+  for (const TotalColumn& column : total_columns()) after.*column.value -= before.*column.value;
+  EXPECT_EQ(o[0], 1.0F);
+  return after;
+}
+
+TEST(FlashCounting, ProductsAreFourSquaresOfTheLengthTimesTheDepth) {
+  choose("avx512");
+  DeviceOptions options;
+  options.counters = true;
+  Device::instance().configure(options);
+  const auto flops = [](const Totals& t) { return std::int64_t(t.f32_flops); };
+  const Totals two = count(2 * kTile), four = count(4 * kTile), six = count(6 * kTile);
+  // Work is a S^2 + b S, exactly: so from two lengths follows a third.
+  const std::int64_t s = 2 * kTile;
+  EXPECT_EQ(flops(six) - 3 * flops(two), 3 * (flops(four) - 2 * flops(two)));
+  // Per score: 4 d for the products; kWeight for its weight and the row sum. Per row and tile of 32
+  // keys: one multiplication for each column, and in eight lanes a weight and one for the row sum.
+  const double per_score = double(flops(four) - 2 * flops(two)) / double(2 * s * s);
+  constexpr double kWeight = 5;  // subtraction, scaling, two of exp2f's own, and the sum
+  EXPECT_EQ(per_score, 4 * kDepth + kWeight + (kDepth + 8 * kWeight) / kTile);
+
+  const std::uint64_t length = 4 * kTile, row = kDepth * sizeof(float);
+  EXPECT_EQ(four.global_written_bytes, length * (row + sizeof(float)));
+  EXPECT_EQ(four.barriers, 2 * (length / kTile) * 2 * (length / kTile));  // two warps, two a tile
+  EXPECT_EQ(four.local_bytes, 0u);
+  EXPECT_EQ(four.tensor_flops + four.f64_flops + four.f16_flops, 0u);
+  // Each tile of rows reads its rows of Q, and all of K and V, once.
+  EXPECT_EQ(four.global_read_bytes, length * row * (1 + 2 * length / kTile));
+}
+
+}  // namespace
+}  // namespace attest::emulator
