@@ -13,7 +13,7 @@
 namespace attest {
 namespace {
 
-constexpr std::uint64_t kCases = 520;  // 40 of each property
+constexpr std::uint64_t kCases = 640;  // 40 of each property
 
 /// Seconds that one campaign takes.
 double campaign_seconds(const std::function<Subject()>& make_subject, unsigned threads) {

@@ -10,7 +10,6 @@
 
 #include "optimized/emulator/engine/block.hpp"
 #include "optimized/emulator/engine/counting.hpp"
-#include "optimized/emulator/engine/coverage.hpp"
 #include "optimized/emulator/engine/isa.hpp"
 
 namespace attest::emulator {
@@ -53,8 +52,7 @@ struct Device::State {
   u64 launches_before = 0;  // the options now in force
   std::atomic<u64> launches{0}, warp_instructions{0};
   std::vector<KernelCounts> counted;
-  Totals totals;
-  mutable std::mutex mutex;  // findings, faulted, counted and totals
+  mutable std::mutex mutex;  // findings, faulted and counted
   std::mutex launching;      // one launch at a time
 
   void add_finding(CheckerFinding finding) {
@@ -62,16 +60,16 @@ struct Device::State {
     if (findings.size() < kFindingsMax) findings.push_back(std::move(finding));
   }
 
-  /// After a launch. One that faulted is covered, yet its costs are those of no whole launch.
-  void count(const Program& program, const LaunchState& launch, bool good) {
+  void count(const Program& program, LaunchState& launch, bool good) {
     const std::shared_ptr<const CountPlan> plan = plan_of(program, *isa);
-    show_coverage(plan->coverage_at, block_executions(*plan, launch));
-    if (!good) return;
     const std::scoped_lock lock(mutex);
     auto kernel = std::find_if(counted.begin(), counted.end(),
                                [&](const KernelCounts& k) { return k.plan == plan; });
-    if (kernel == counted.end()) kernel = counted.insert(counted.end(), KernelCounts{plan});
-    totals += add_launch(*kernel, launch);
+    if (kernel == counted.end()) {
+      kernel = counted.insert(counted.end(), KernelCounts{});
+      kernel->plan = plan;
+    }
+    add_launch(*kernel, launch, good);
   }
 
   const Program* program(LoadedModuleState& module, std::string_view kernel) {
@@ -328,7 +326,9 @@ Profile Device::profile() const {
 }
 Totals Device::totals() const {
   const std::scoped_lock lock(state_->mutex);
-  return state_->totals;
+  Totals sum;
+  for (const KernelCounts& kernel : state_->counted) sum += totals_of(kernel);
+  return sum;
 }
 Device::Counts Device::counts() const {
   return {state_->launches, state_->warp_instructions};

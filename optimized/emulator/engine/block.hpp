@@ -18,8 +18,6 @@
 
 namespace attest::emulator {
 
-struct CountRoom;
-
 /// What all blocks of a launch share.
 struct LaunchState {
   const Program* program = nullptr;
@@ -55,7 +53,7 @@ struct LaunchState {
   bool limited = false;
   std::vector<std::pair<u64, std::string>> printed;  // by block number
   std::atomic<u64> warp_instructions{0};
-  std::vector<InstructionCount> counts;  // of blocks that are done, by Code::counts_at
+  std::vector<std::shared_ptr<CountRoom>> rooms;  // of host threads that are done
 };
 
 /// How often a block that polls came back to a state it was in before (spinning.cpp).

@@ -56,6 +56,7 @@ struct Code {
 
 struct LoadedModuleState;
 struct CountPlan;
+struct CountRoom;
 
 /// A kernel with everything it can reach.
 struct Program {
@@ -68,11 +69,13 @@ struct Program {
   std::vector<u32> parameter_offsets;
   u32 parameter_bytes = 0;
   u32 interval_count = 0;
-  u32 counts = 0;  // one per operation of each code, and one behind
+  u32 counts = 0;  // one per operation of each code, and one behind; each code begins a page
   bool calls = false;
   bool communicates = false;  // may tell other blocks something: atomics, volatile, fences, ...
   bool recursive = false;     // or indirect: the depth of calls is not known
-  mutable std::shared_ptr<const CountPlan> plan;  // made at the first launch that counts
+  // Made at the first launch that counts, and used by one launch at a time.
+  mutable std::shared_ptr<const CountPlan> plan;
+  mutable std::vector<std::shared_ptr<CountRoom>> rooms;
 };
 
 /// What a module is once its variables have addresses.

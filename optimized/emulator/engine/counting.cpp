@@ -59,7 +59,6 @@ class Planner {
   }
 
   void add_code(const Code& code) {
-    plan_->code_starts.push_back(code.counts_at);
     const auto& body = code.function->body;
     const std::vector<bool> starts = block_starts(*code.function);
     const Handler join = isa_.plain[std::size_t(Plain::join)];
@@ -84,32 +83,45 @@ class Planner {
   std::unordered_map<u64, u32> lines_;
 };
 
-/// Calls `visit` with each operation that was reached, its counts and how often it was executed.
+/// Calls visit(first operation) for each page that a run touches or passes through.
 template <class F>
-void for_each_reached(const CountPlan& plan, const LaunchState& launch, const F& visit) {
-  s64 executions = 0, lanes = 0;
-  std::size_t code = 0;
-  for (std::size_t n = 0; n < launch.counts.size(); ++n) {
-    if (code < plan.code_starts.size() && n == plan.code_starts[code])
-      executions = lanes = 0, ++code;
-    const InstructionCount& count = launch.counts[n];
-    executions += count.begun, lanes += count.begun_lanes;
-    if (executions != 0)
-      visit(plan.operations[n], count, u64(executions - count.undone),
-            u64(lanes - count.undone_lanes));
+void for_each_page(const CountRoom& room, const F& visit) {
+  s64 running = 0;
+  for (std::size_t page = 0; page < room.touched.size(); ++page) {
+    if (room.touched[page] == 0 && running == 0) continue;
+    const std::size_t first = page * kCountPage;
+    for (std::size_t n = first; n < first + kCountPage; ++n) running += room.counts[n].begun;
+    visit(first);
   }
 }
 
-Totals accesses(const Cost& cost, const InstructionCount& count) {
-  Totals t;
-  if (cost.reads) t.global_read_bytes = count.global_bytes;
-  if (cost.writes) t.global_written_bytes = count.global_bytes;
+void clear_page(CountRoom& room, std::size_t first) {
+  std::fill_n(room.counts.begin() + std::ptrdiff_t(first), kCountPage, InstructionCount{});
+  room.touched[first / kCountPage] = 0;
+}
+
+/// The counts of all host threads, in the first of their rooms; the others are clean.
+CountRoom& merged(LaunchState& launch) {
+  CountRoom& all = *launch.rooms.front();
+  for (std::size_t i = 1; i < launch.rooms.size(); ++i) {
+    CountRoom& room = *launch.rooms[i];
+    for_each_page(room, [&](std::size_t first) {
+      for (std::size_t n = first; n < first + kCountPage; ++n) add(all.counts[n], room.counts[n]);
+      all.touched[first / kCountPage] = 1;
+      clear_page(room, first);
+    });
+  }
+  return all;
+}
+
+void add_accesses(Totals& t, const Cost& cost, const InstructionCount& count) {
+  if (cost.reads) t.global_read_bytes += count.global_bytes;
+  if (cost.writes) t.global_written_bytes += count.global_bytes;
   if (cost.reads || cost.writes)
-    t.global_sectors = count.sectors, t.global_sectors_least = count.least_sectors;
-  t.shared_bytes = count.shared_bytes;
-  t.shared_passes = count.passes, t.shared_passes_least = count.least_passes;
-  t.local_bytes = count.local_bytes;
-  return t;
+    t.global_sectors += count.sectors, t.global_sectors_least += count.least_sectors;
+  t.shared_bytes += count.shared_bytes;
+  t.shared_passes += count.passes, t.shared_passes_least += count.least_passes;
+  t.local_bytes += count.local_bytes;
 }
 
 void add_executions(Totals& t, const Cost& cost, u64 executions, u64 lanes) {
@@ -121,10 +133,18 @@ void add_executions(Totals& t, const Cost& cost, u64 executions, u64 lanes) {
 
 }  // namespace
 
-void add_counts(LaunchState& launch, const CountRoom& room) {
+std::shared_ptr<CountRoom> take_room(LaunchState& launch) {
   const std::scoped_lock lock(launch.mutex);
-  launch.counts.resize(room.counts.size(), InstructionCount{});
-  for (std::size_t i = 0; i < room.counts.size(); ++i) add(launch.counts[i], room.counts[i]);
+  auto& spare = launch.program->rooms;
+  if (spare.empty()) return std::make_shared<CountRoom>(*launch.program);
+  std::shared_ptr<CountRoom> room = std::move(spare.back());
+  spare.pop_back();
+  return room;
+}
+
+void give_room(LaunchState& launch, std::shared_ptr<CountRoom> room) {
+  const std::scoped_lock lock(launch.mutex);
+  launch.rooms.push_back(std::move(room));
 }
 
 std::shared_ptr<const CountPlan> plan_of(const Program& program, const InstructionSet& isa) {
@@ -132,42 +152,53 @@ std::shared_ptr<const CountPlan> plan_of(const Program& program, const Instructi
   return program.plan;
 }
 
-std::vector<u64> block_executions(const CountPlan& plan, const LaunchState& launch) {
-  std::vector<u64> blocks(plan.blocks, 0);
-  for_each_reached(
-      plan, launch,
-      [&](const CountPlan::Operation& operation, const InstructionCount&, u64 executions, u64) {
-        if (operation.block != kNone) blocks[operation.block] += executions;
-      });
-  return blocks;
-}
-
-Totals add_launch(KernelCounts& kernel, const LaunchState& launch) {
+void add_launch(KernelCounts& kernel, LaunchState& launch, bool good) {
   const CountPlan& plan = *kernel.plan;
-  Totals sum;
-  ++kernel.launches;
+  CountRoom& room = merged(launch);
+  kernel.launches += good ? 1 : 0;
   kernel.lines.resize(plan.places.size());
   kernel.covered.resize(plan.blocks, false);
-  for_each_reached(plan, launch,
-                   [&](const CountPlan::Operation& operation, const InstructionCount& count,
-                       u64 executions, u64 lanes) {
-                     Totals t = accesses(operation.cost, count);
-                     if (operation.counted) add_executions(t, operation.cost, executions, lanes);
-                     if (operation.counted) t.divergent_branches += count.divergent;
-                     if (operation.block != kNone && executions != 0)
-                       kernel.covered[operation.block] = true;
-                     kernel.lines[operation.line] += t;
-                     sum += t;
-                   });
+  std::vector<u64> blocks(plan.blocks, 0);
+  s64 runs = 0, run_lanes = 0;
+  for_each_page(room, [&](std::size_t first) {
+    for (std::size_t n = first; n < first + kCountPage; ++n) {
+      const InstructionCount& count = room.counts[n];
+      runs += count.begun, run_lanes += count.begun_lanes;
+      if (runs == 0) continue;
+      const CountPlan::Operation& operation = plan.operations[n];
+      const u64 executions = u64(runs - count.undone);
+      if (operation.block != kNone) blocks[operation.block] = executions;
+      if (!good) continue;
+      Totals& line = kernel.lines[operation.line];
+      add_accesses(line, operation.cost, count);
+      if (!operation.counted) continue;
+      add_executions(line, operation.cost, executions, u64(run_lanes - count.undone_lanes));
+      line.divergent_branches += count.divergent;
+    }
+    clear_page(room, first);
+  });
+  for (u32 i = 0; good && i < plan.blocks; ++i) {
+    if (blocks[i] != 0) kernel.covered[i] = true;
+  }
+  show_coverage(plan.coverage_at, blocks);
+  for (auto& each : launch.rooms) launch.program->rooms.push_back(std::move(each));
+  launch.rooms.clear();
+}
+
+Totals totals_of(const KernelCounts& kernel) {
+  Totals sum;
+  for (const Totals& line : kernel.lines) sum += line;
   return sum;
 }
 
 KernelProfile profile_of(const KernelCounts& kernel) {
-  KernelProfile profile{.kernel = kernel.plan->kernel, .launches = kernel.launches};
+  KernelProfile profile;
+  profile.kernel = kernel.plan->kernel;
+  profile.launches = kernel.launches;
+  profile.totals = totals_of(kernel);
   profile.blocks = kernel.plan->blocks;
   profile.blocks_covered = u64(std::count(kernel.covered.begin(), kernel.covered.end(), true));
   for (std::size_t i = 0; i < kernel.lines.size(); ++i) {
-    profile.totals += kernel.lines[i];
     if (kernel.lines[i] != Totals{})
       profile.lines.push_back({kernel.plan->places[i], kernel.lines[i]});
   }

@@ -10,17 +10,21 @@
 
 namespace attest::emulator {
 
-/// Where one host thread counts.
+/// Where one host thread counts. All zero between launches, but for the patterns.
 struct CountRoom {
   std::vector<InstructionCount> counts;  // by Code::counts_at
+  std::vector<u8> touched;               // by page of counts
   std::vector<AccessPattern> patterns;
 
   explicit CountRoom(const Program& program)
-      : counts(program.counts, InstructionCount{}), patterns(kPatterns, AccessPattern{}) {}
+      : counts(program.counts, InstructionCount{}),
+        touched(program.counts / kCountPage, u8{0}),
+        patterns(kPatterns, AccessPattern{}) {}
 };
 
-/// Adds a host thread's counts to those of the launch.
-void add_counts(LaunchState& launch, const CountRoom& room);
+/// For a host thread that begins, and from one that is done.
+std::shared_ptr<CountRoom> take_room(LaunchState& launch);
+void give_room(LaunchState& launch, std::shared_ptr<CountRoom> room);
 
 /// What each operation of a program is, so that counting a launch looks nothing up.
 struct CountPlan {
@@ -33,7 +37,6 @@ struct CountPlan {
   std::string kernel;
   std::vector<std::string> places;
   std::vector<Operation> operations;  // as counts
-  std::vector<u32> code_starts;       // Code::counts_at, ascending
   u32 blocks = 0;
   u32 coverage_at = 0;  // where coverage.hpp keeps them
 };
@@ -48,11 +51,11 @@ struct KernelCounts {
 
 /// The plan of the program, made at the first call. Not for use by two threads at once.
 std::shared_ptr<const CountPlan> plan_of(const Program& program, const InstructionSet& isa);
-/// Executions by warps of each basic block in the launch.
-std::vector<u64> block_executions(const CountPlan& plan, const LaunchState& launch);
-/// Returns what the launch adds.
-Totals add_launch(KernelCounts& kernel, const LaunchState& launch);
+/// Adds what the launch cost, unless it has faulted, and shows which blocks it ran. Leaves the
+/// rooms as clean as they were.
+void add_launch(KernelCounts& kernel, LaunchState& launch, bool good);
 
+Totals totals_of(const KernelCounts& kernel);
 KernelProfile profile_of(const KernelCounts& kernel);
 
 }  // namespace attest::emulator

@@ -362,6 +362,7 @@ const Op* run_counting(Warp& w, const Op* op, s64& budget) {
   while (left > 0 && op != nullptr) {
     const u32 active = w.active;
     InstructionCount* const counts = w.counts;
+    u8* const touched = w.touched;
     const Op* const code = w.first_op;
     InstructionCount& first = counts[op - code];
     const Op* next;
@@ -373,6 +374,7 @@ const Op* run_counting(Warp& w, const Op* op, s64& budget) {
     }
     InstructionCount& behind = counts[op + 1 - code];
     const s64 lanes = __builtin_popcount(active);
+    touched[(&first - counts) / kCountPage] = touched[(&behind - counts) / kCountPage] = 1;
     ++first.begun, first.begun_lanes += lanes;
     --behind.begun, behind.begun_lanes -= lanes;
     op = next;

@@ -38,7 +38,7 @@ class Worker {
  public:
   Worker(LaunchState& launch, std::atomic<u64>& next, bool watches)
       : launch_(launch), next_(next), watches_(watches) {
-    if (launch.options.counters) room_ = std::make_unique<CountRoom>(*launch.program);
+    if (launch.options.counters) room_ = take_room(launch);
     if (blocks_are_independent(launch)) return;  // no order of blocks can matter
     schedule_ = Schedule(launch.options.schedule, launch.number, kWholeLaunch);
     if (schedule_.permutes()) eager_ = 1 + schedule_.below(kEagerMax);
@@ -46,7 +46,7 @@ class Worker {
 
   void work() {
     run_blocks();
-    if (room_ != nullptr) add_counts(launch_, *room_);
+    if (room_ != nullptr) give_room(launch_, room_);
   }
 
  private:
@@ -168,7 +168,7 @@ class Worker {
   u64 epoch_ = 1, quiet_turns_ = 0, spinning_ = 0;
   bool watches_;                     // all blocks of the launch run here
   std::size_t eager_ = 1;            // blocks that take turns though none waits for another
-  std::unique_ptr<CountRoom> room_;  // outlives the blocks
+  std::shared_ptr<CountRoom> room_;  // outlives the blocks
   std::deque<std::unique_ptr<Block>> resident_;
   std::vector<std::unique_ptr<Block>> spare_;
 };

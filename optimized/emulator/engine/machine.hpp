@@ -100,6 +100,8 @@ struct alignas(64) AccessPattern {
   u32 taken, least;
   alignas(64) u32 distance[kLanes];
 };
+/// Counts are gone through a page at a time, so that a short launch of a long kernel is cheap.
+constexpr u32 kCountPage = 32;
 constexpr u32 kPatterns = 1024;
 
 /// What looks at every access to memory (watch.hpp). Which of them are on is one word per warp, so
@@ -170,7 +172,8 @@ struct alignas(64) Warp {
   const NumericModel* numerics;
   // Of the current frame's code, an element per operation; or nullptr: nothing is counted.
   InstructionCount* counts;
-  const Op* first_op;       // of that code
+  u8* touched;         // of that code, a byte per kCountPage of them: a run begins or ends here
+  const Op* first_op;  // of that code
   AccessPattern* patterns;  // kPatterns of them
   const u32* grid;          // nctaid[3]
   const u32* block_extent;  // ntid[3]

@@ -136,7 +136,7 @@ std::unique_ptr<Program> build_program(LoadedModuleState& m, u32 entry, const In
   for (auto& decoder : decoders) decoder->decode();
   for (auto& [index, code] : p->codes) {
     code->counts_at = p->counts;
-    p->counts += u32(code->ops.size()) + 1;
+    p->counts += u32(align_up(code->ops.size() + 1, kCountPage));
   }
   p->entry = p->codes.at(entry).get();
   return p;

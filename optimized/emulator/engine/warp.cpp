@@ -48,6 +48,12 @@ void add_fragment(Warp& w, const Fragment& fresh) {
   w.others[w.other_count++] = fresh;
 }
 
+/// Lanes that came to wait, or found that they need not, will execute the operation yet.
+void discount_attempt(Warp& w, const Op& op) {
+  ++w.uncounted;
+  undo_count(w, op, 1, w.active);
+}
+
 void remove_fragment(Warp& w, u32 i) {
   w.others[i] = w.others[--w.other_count];
 }
@@ -81,7 +87,9 @@ void load_frame(Warp& w, Frame* frame) {
   w.predicates = frame->predicates;
   CountRoom* const room = w.block->room;
   w.first_op = frame->code->ops.data();
-  w.counts = room != nullptr ? room->counts.data() + frame->code->counts_at : nullptr;
+  const u32 at = frame->code->counts_at;
+  w.counts = room != nullptr ? room->counts.data() + at : nullptr;
+  w.touched = room != nullptr ? room->touched.data() + at / kCountPage : nullptr;
 }
 
 bool has_runnable(const Warp& w) {
@@ -157,9 +165,7 @@ const Op* wait_for_lanes(Warp& w, const Op& op, u32 members, u32 unnamed) {
     return fault(w, op, u32(__builtin_ctz(unnamed)), "barrier",
                  "a lane executes it though the member mask leaves the lane out");
   }
-  // This attempt is none of the executions: they all come when the last lane has arrived.
-  ++w.uncounted;
-  undo_count(w, op, 1, w.active);
+  discount_attempt(w, op);
   u32 gathered = w.active;
   for (u32 i = 0; i < w.other_count; ++i) {
     const Fragment& f = w.others[i];
@@ -182,6 +188,7 @@ const Op* wait_for_lanes(Warp& w, const Op& op, u32 members, u32 unnamed) {
 }
 
 const Op* wait_for_warp(Warp& w, const Op& op) {
+  discount_attempt(w, op);
   u32 gathered = w.active;
   for (u32 i = 0; i < w.other_count; ++i) {
     const Fragment& f = w.others[i];
