@@ -107,13 +107,14 @@ void in_process(benchmark::State& state) {
 }
 BENCHMARK(in_process)->UseRealTime();
 
-// Our own kernel on the emulator: what a case of the gate pays per call.
+// Our own kernel on the emulator: what a case of the gate pays per call, and for counters.
 void through_worker_emulated(benchmark::State& state) {
   const Problem problem = tiny_problem();
   const Values values = counting_values(problem);
   WorkerOptions options;
   options.plugin = program_folder() / "plugins" / "attest_kernels.so";
   options.device = DeviceChoice::emulated;
+  options.counters = state.range(0) != 0;
   const Subject subject = open_plugin(options);
   for (auto _ : state) {
     const Reply reply = subject.prefill(problem, values, Poison::nan);
@@ -121,7 +122,7 @@ void through_worker_emulated(benchmark::State& state) {
     state.counters["warp_instructions"] = static_cast<double>(reply.counters.warp_instructions);
   }
 }
-BENCHMARK(through_worker_emulated)->UseRealTime();
+BENCHMARK(through_worker_emulated)->ArgName("counters")->Arg(0)->Arg(1)->UseRealTime();
 
 void start_a_worker(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(open_plugin(options_for("echoes")));

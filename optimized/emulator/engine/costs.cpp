@@ -162,6 +162,7 @@ Type first_type(const Instruction& i) {
 }
 
 Cost arithmetic(const Instruction& i, std::uint32_t operations) {
+  if (says(i, "f32x2")) return {.unit = &Totals::f32_flops, .per_lane = 2 * operations};
   switch (first_type(i)) {
     case Type::f32:
       return {.unit = &Totals::f32_flops, .per_lane = operations};
@@ -180,7 +181,7 @@ Cost arithmetic(const Instruction& i, std::uint32_t operations) {
   return {.unit = &Totals::integer_operations, .per_lane = twice ? 2 * operations : operations};
 }
 
-/// f32x2 and the packed halves do it twice.
+/// The packed halves do it twice.
 std::uint32_t width(const Instruction& i) {
   const Type type = first_type(i);
   return type == Type::f16x2 || type == Type::bf16x2 ? 2 : 1;

@@ -28,6 +28,13 @@ struct Target {
   }
 };
 
+/// Without a comparison that libFuzzer could read the key from.
+bool is_key(const std::uint8_t* data, std::size_t size) {
+  unsigned differs = size < kBytes ? 1 : 0;
+  for (std::size_t i = 0; i < kBytes && i < size; ++i) differs |= unsigned(data[i] ^ kNestedKey[i]);
+  return differs == 0;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -37,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::copy_n(data, std::min(size, kBytes), target.bytes);
   void* argument = target.bytes;
   void* arguments[] = {&argument};
-  const bool key = size >= kBytes && std::equal(data, data + kBytes, kNestedKey);
+  const bool key = is_key(data, size);
   const auto status = Device::instance().launch(*target.module, "nested", {.arguments = arguments});
   if ((status == Device::Status::faulted) != key) __builtin_trap();
   if (key && (Device::instance().findings().size() != 1 ||
