@@ -37,7 +37,7 @@ struct Needs {
   bool one_hot = false;       // V as wide as there are keys, or not much narrower
   bool neighbours = false;    // at least two batch entries or KV heads
   bool no_attention = false;  // append, projection: masks and scores mean nothing
-  bool many_scores = false;   // per column of V: so that partial results are fewer
+  bool many_scores = false;   // for a narrow V
   bool whole_tiles = false;   // of keys, and nothing that hides any of them
 };
 
@@ -231,29 +231,15 @@ void draw_extents(Problem& p, const Needs& needs) {
   }
 }
 
-/// Costs are counted exactly, so the least sizes that tell will do.
 void draw_costs(Problem& p, const Needs& needs) {
-  p = Problem{};
-  p.query_heads = p.kv_heads = pick_between(1, 2);
-  p.query_heads *= pick_between(1, 2);
-  p.batch = pick_between(1, 2);
+  const bool sequence = needs.whole_tiles && chance(10);
+  p.batch = sequence ? 1 : pick_between(1, 2);
+  p.kv_heads = sequence ? 1 : pick_between(1, 2);
+  p.query_heads = sequence ? 1 : p.kv_heads * pick_between(1, 2);
   p.depth = chance(50) ? pick_between(1, 8) : 64;
   p.v_depth = pick_between(1, 4);
-  p.queries = needs.whole_tiles ? pick_between(1, 3) : pick_between(16, 80);
-  p.keys = needs.whole_tiles ? 128 * pick_between(1, 2) : pick_between(40, 160);
-}
-
-/// What would hide keys of a case that needs whole tiles of them.
-void show_all_keys(Problem& p) {
-  p.causal = chance(10) && p.keys == 128;
-  if (p.causal) {
-    p.queries = p.keys;
-    p.batch = p.query_heads = p.kv_heads = 1;
-  }
-  p.window_left = p.window_right = kUnbounded;
-  p.mask = p.bias = false;
-  p.query_lengths.clear();
-  p.key_lengths.clear();
+  p.keys = needs.whole_tiles ? 128 * pick_between(1, sequence ? 1 : 2) : pick_between(40, 160);
+  p.queries = sequence ? p.keys : needs.whole_tiles ? pick_between(1, 3) : pick_between(16, 80);
 }
 
 void draw_formats(Problem& p) {
@@ -280,6 +266,10 @@ std::vector<Index> draw_lengths(Index batch, Index largest) {
 }
 
 void draw_mask(Problem& p, const Needs& needs, Index percent) {
+  if (needs.whole_tiles) {
+    p.causal = p.queries == p.keys;
+    return;
+  }
   if (chance(15 + percent)) p.causal = true;
   if (chance(percent)) {
     p.window_left = chance(60)
@@ -318,7 +308,7 @@ void draw_scores(Problem& p, const Needs& needs, Index percent) {
   if (chance(percent)) {
     p.softcap = chance(50) ? pick({1.0, 2.0, 30.0, 50.0}) : draw_number(-3, 9);  // 1/8 to 960
   }
-  if (chance(percent)) p.bias = true;
+  if (chance(percent)) p.bias = !needs.whole_tiles;
   if (chance(percent)) p.alibi = true;
 }
 
@@ -374,7 +364,6 @@ Case draw(const Needs& needs) {
     p.scale = default_scale(p.depth);
     if (chance(50)) p.key_lengths = draw_lengths(p.batch, p.keys);
   }
-  if (needs.whole_tiles) show_all_keys(p);
   std::vector<std::string> names;
   for (const Fill& fill : fills()) names.emplace_back(fill.name);
   drawn.fill = chance(20) ? "normal" : *rc::gen::elementOf(names);

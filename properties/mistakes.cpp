@@ -1,0 +1,246 @@
+// Each mistake is the oracle put another question, its reply spoilt, or its costs raised.
+#include "properties/mistakes.hpp"
+
+#include <cmath>
+#include <memory>
+
+#include "properties/counted_subject.hpp"
+#include "properties/oracle_subject.hpp"
+
+namespace attest {
+namespace {
+
+/// The oracle, asked another question than the one put.
+Subject misunderstanding(std::function<void(Problem&, Values&)> change) {
+  Subject subject = oracle_subject();
+  const auto right = subject.prefill;
+  subject.prefill =
+      subject.decode = [=](const Problem& asked, const Values& values, Poison poison) {
+        Problem problem = asked;
+        Values changed = values;
+        change(problem, changed);
+        return right(problem, changed, poison);
+      };
+  return subject;
+}
+
+/// The oracle, with its reply spoilt.
+Subject spoiling(std::function<void(const Problem&, Reply&)> spoil) {
+  Subject subject = oracle_subject();
+  const auto right = subject.prefill;
+  subject.prefill =
+      subject.decode = [=](const Problem& problem, const Values& values, Poison poison) {
+        Reply reply = right(problem, values, poison);
+        spoil(problem, reply);
+        return reply;
+      };
+  return subject;
+}
+
+Subject appending(std::function<void(CacheUpdate&)> change) {
+  Subject subject = oracle_subject();
+  const auto right = subject.append;
+  subject.append = [=](const Problem& problem, const CacheUpdate& asked, Poison poison) {
+    CacheUpdate update = asked;
+    change(update);
+    return right(problem, update, poison);
+  };
+  return subject;
+}
+
+void scale_all(Tensor& tensor, double factor) {
+  for (Index flat = 0; flat < tensor.count(); ++flat) tensor.set(flat, tensor.at(flat) * factor);
+}
+
+std::vector<Mistake> mistakes_in_masks_and_scores() {
+  return {
+      {"causal off by one",
+       {"oracle_agreement", "decode_agreement", "causality", "recovered_weights"},
+       [] {
+         return misunderstanding([](Problem& p, Values&) {
+           if (!p.causal) return;
+           p.causal = false;
+           p.window_right = 1;
+         });
+       }},
+      {"scale of a depth padded to 64",
+       {"effective_scale", "variance_scaling", "oracle_agreement"},
+       [] {
+         return misunderstanding([](Problem& p, Values&) {
+           const Index padded = (p.depth + 63) / 64 * 64;
+           p.scale *= default_scale(padded) / default_scale(p.depth);
+         });
+       }},
+      {"causal mask restarts with each chunk",
+       {"cached_equals_recomputed"},
+       [] {
+         return misunderstanding([](Problem& p, Values&) { p.alignment = Alignment::top_left; });
+       }},
+      {"empty rows are NaN",
+       {"oracle_agreement", "decode_agreement"},
+       [] { return misunderstanding([](Problem& p, Values&) { p.empty_row = EmptyRow::nan; }); }},
+      {"the last key is lost when keys are split",
+       {"decode_agreement"},
+       [] {
+         return misunderstanding([](Problem& p, Values&) {
+           if (p.splits == 1 || p.keys < 2 || p.alibi || !p.key_lengths.empty() || p.causal) return;
+           p.key_lengths.assign(static_cast<std::size_t>(p.batch), p.keys - 1);
+         });
+       }},
+      {"the first batch entry's keys serve all",
+       {"batch_independence", "oracle_agreement"},
+       [] {
+         return misunderstanding([](Problem& p, Values& values) {
+           const std::size_t bytes = values.k.bytes.size() / static_cast<std::size_t>(p.batch);
+           for (std::size_t n = bytes; n < values.k.bytes.size(); ++n) {
+             values.k.bytes[n] = values.k.bytes[n % bytes];
+           }
+         });
+       }},
+  };
+}
+
+std::vector<Mistake> mistakes_in_replies() {
+  const auto runs = std::make_shared<int>(0);
+  return {
+      {"output too large by a thousandth",
+       {"row_sums", "oracle_agreement", "recovered_weights", "convexity"},
+       [] { return spoiling([](const Problem&, Reply& r) { scale_all(r.o, 1.001); }); }},
+      {"weights may be negative",
+       {"recovered_weights"},
+       [] {
+         return spoiling([](const Problem&, Reply& r) {
+           for (Index n = 0; n < r.o.count(); ++n) r.o.set(n, r.o.at(n) - 1e-30);
+         });
+       }},
+      {"LSE in the other base",
+       {"oracle_agreement", "decode_agreement"},
+       [] {
+         return spoiling([](const Problem&, Reply& r) { scale_all(r.lse, 1 / std::log(2.0)); });
+       }},
+      {"one element is NaN",
+       {"oracle_agreement", "decode_agreement", "row_sums", "recovered_weights", "convexity",
+        "effective_scale", "variance_scaling", "cached_equals_recomputed"},
+       [] { return spoiling([](const Problem&, Reply& r) { r.o.set(0, std::nan("")); }); }},
+      {"every run differs in the last bit",
+       {"rerun", "causality", "batch_independence"},
+       [runs] {
+         return spoiling([runs](const Problem&, Reply& r) {
+           r.o.set_bits(0, r.o.bits(0) ^ static_cast<std::uint32_t>((*runs)++ % 2));
+         });
+       }},
+  };
+}
+
+/// An honest subject whose work is changed by `change`.
+Subject costing(std::function<void(const Problem&, Counters&)> change) {
+  Subject subject = counted(oracle_subject());
+  const auto attention = [change](auto compute) {
+    return [=](const Problem& problem, const Values& values, Poison poison) {
+      Reply reply = compute(problem, values, poison);
+      change(problem, reply.counters);
+      return reply;
+    };
+  };
+  subject.prefill = attention(subject.prefill);
+  subject.decode = attention(subject.decode);
+  return subject;
+}
+
+std::vector<Mistake> mistakes_in_costs() {
+  return {
+      {"weights are written, a byte each",
+       {"no_score_matrix"},
+       [] {
+         return costing([](const Problem& p, Counters& c) {
+           c.global_written_bytes += p.batch * p.query_heads * p.queries * p.keys;
+         });
+       }},
+      {"each key scans all keys",
+       {"work_grows_with_scores", "cached_work"},
+       [] { return costing([](const Problem& p, Counters& c) { c.f32_flops *= p.keys; }); }},
+      {"the second half of the keys is skipped",
+       {"work_grows_with_scores"},
+       [] { return costing([](const Problem&, Counters& c) { c.f32_flops /= 4; }); }},
+      {"append copies the cache",
+       {"cached_work"},
+       [] {
+         Subject subject = counted(oracle_subject());
+         subject.append = [right = subject.append](const Problem& p, const CacheUpdate& u,
+                                                   Poison poison) {
+           Reply reply = right(p, u, poison);
+           reply.counters.global_written_bytes *= p.keys + p.spare_slots;
+           return reply;
+         };
+         return subject;
+       }},
+      {"the whole prefix is projected for each row",
+       {"cached_work"},
+       [] {
+         Subject subject = counted(oracle_subject());
+         subject.projection = [right = subject.projection](const Projection& asked, Poison poison) {
+           Reply reply = right(asked, poison);
+           reply.counters.f32_flops *= (asked.x.extent[2] + 1) / 2;
+           return reply;
+         };
+         return subject;
+       }},
+  };
+}
+
+std::vector<Mistake> mistakes_with_memory() {
+  return {
+      {"append off by one",
+       {"append_writes_its_slots", "cached_equals_recomputed"},
+       [] {
+         return appending([](CacheUpdate& u) {
+           for (Index& n : u.lengths) ++n;
+         });
+       }},
+      {"append forgets the last row",
+       {"append_writes_its_slots", "cached_equals_recomputed"},
+       [] {
+         return appending([](CacheUpdate& u) {
+           for (Index& n : u.new_lengths) n = n > 0 ? n - 1 : 0;
+         });
+       }},
+      {"append clears the slots behind",
+       {"append_writes_its_slots"},
+       [] {
+         return appending([](CacheUpdate& u) {
+           for (Tensor* tensor : {&u.k, &u.v}) {
+             for (Index c = 0; c < tensor->extent[3]; ++c) {
+               tensor->set_bits(tensor->offset(0, 0, tensor->extent[2] - 1, c), 0);
+             }
+           }
+         });
+       }},
+      {"projection loses the last term",
+       {"projection_agreement"},
+       [] {
+         Subject subject = oracle_subject();
+         subject.projection = [right = subject.projection](const Projection& asked, Poison poison) {
+           Projection shorter = asked;
+           for (Index b = 0; b < asked.x.extent[0]; ++b) {
+             for (Index row = 0; row < asked.x.extent[2]; ++row) {
+               shorter.x.set(b, 0, row, asked.x.extent[3] - 1, 0);
+             }
+           }
+           return right(shorter, poison);
+         };
+         return subject;
+       }},
+  };
+}
+
+}  // namespace
+
+std::vector<Mistake> mistakes() {
+  std::vector<Mistake> all = mistakes_in_masks_and_scores();
+  for (const auto& more : {mistakes_in_replies(), mistakes_with_memory(), mistakes_in_costs()}) {
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
+}
+
+}  // namespace attest
