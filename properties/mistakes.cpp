@@ -6,6 +6,7 @@
 
 #include "properties/counted_subject.hpp"
 #include "properties/oracle_subject.hpp"
+#include "reference/text.hpp"
 
 namespace attest {
 namespace {
