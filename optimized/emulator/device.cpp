@@ -18,6 +18,8 @@ namespace {
 constexpr std::size_t kFindingsMax = 64;
 // What a block may have on the largest GPUs (sm_90: 227 KiB).
 constexpr u64 kSharedBytesMax = 227 * 1024;
+// Local memory per thread on every GPU since sm_20 (CUDA programming guide).
+constexpr u64 kLocalBytesMax = 512 * 1024;
 constexpr u32 kThreadsMax = 1024, kBlockDepthMax = 64, kGridSideMax = 65535,
               kGridWidthMax = 0x7fffffff;
 // cudaLimitStackSize is 1 KiB by default and may be raised; calls get this much per thread.
@@ -76,8 +78,9 @@ struct Device::State {
     const auto it = module.functions.find(std::string(kernel));
     if (it == module.functions.end() || !module.module.functions[it->second].entry) return nullptr;
     const std::scoped_lock lock(module.mutex);
-    std::unique_ptr<Program>& program = module.programs[{it->second, isa}];
-    if (program == nullptr) program = build_program(module, it->second, *isa);
+    const bool worst = options.numerics.worst.has_value();
+    std::unique_ptr<Program>& program = module.programs[{it->second, isa, worst}];
+    if (program == nullptr) program = build_program(module, it->second, *isa, worst);
     return program.get();
   }
 };
@@ -144,6 +147,7 @@ std::shared_ptr<LoadedModule> Device::load(std::string_view text) {
   LoadedModuleState& m = loaded->state;
   m.module = ptx::parse(text);
   for (u32 i = 0; i < m.module.functions.size(); ++i) m.functions[m.module.functions[i].name] = i;
+  for (const auto& [name, of] : m.module.aliases) m.functions[name] = m.functions.at(of);
   for (const ptx::Variable& v : m.module.variables) {
     if (v.space != ptx::Space::global && v.space != ptx::Space::constant) continue;
     void* place = state_->memory.allocate(v.bytes, v.name, v.alignment);
@@ -222,6 +226,11 @@ std::string refusal(const Program& program, const Device::Launch& launch) {
     return fmt::format("{} bytes of shared memory are wanted",
                        u64(program.static_shared_bytes) + launch.dynamic_shared_bytes);
   }
+  u64 local_bytes = 0;
+  for (const auto& [index, code] : program.codes)
+    local_bytes = std::max<u64>(local_bytes, code->frame_bytes);
+  if (local_bytes > kLocalBytesMax)
+    return fmt::format("{} bytes of local memory per thread are wanted", local_bytes);
   if (!f.parameters.empty() && launch.arguments == nullptr) return "there are no arguments";
   return {};
 }

@@ -151,6 +151,7 @@ const Op* return_from(const Op& op, Warp& warp);
 Frame* new_frame(Block& block, const Code& code, Frame* parent, const Op* call_site,
                  const Op* return_to, u32 local_base);
 /// vprintf, in text_output.cpp.
+u64 argument(const Warp& warp, const CallSite& site, std::size_t i, u32 lane);
 const Op* print_formatted(const Op& op, Warp& warp, const CallSite& site);
 const Op* fail_assertion(const Op& op, Warp& warp, const CallSite& site);
 

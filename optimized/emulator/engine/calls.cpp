@@ -39,6 +39,23 @@ void pass(const Warp& w, u32 lanes, const Frame& from_frame, const Passing& from
   }
 }
 
+}  // namespace
+
+/// The value of argument i of the call, for one lane.
+u64 argument(const Warp& w, const CallSite& site, std::size_t i, u32 lane) {
+  u64 value = 0;
+  if (i >= site.arguments.size()) return 0;
+  const Passing& p = site.arguments[i];
+  const Frame& f = *w.frame;
+  const u8* from = p.in_register ? (p.bytes == 8 ? f.wide[p.at & 1] + p.at + lane * 8
+                                                 : f.narrow[p.at & 1] + p.at + lane * 4)
+                                 : w.local + lane * w.local_stride + f.local_base + p.at;
+  std::memcpy(&value, from, std::min<std::size_t>(p.bytes, 8));
+  return value;
+}
+
+namespace {
+
 const Op* fault_lane(Warp& w, const Op& op, std::string_view kind, const std::string& what) {
   return fault(w, op, u32(__builtin_ctz(w.active)), kind, what);
 }
@@ -92,6 +109,42 @@ const Op* enter(const Op& op, Warp& w, const CallSite& site, const Code& callee,
 
 }  // namespace
 
+namespace {
+
+/// malloc: each active lane for itself; 0 when the heap is used up.
+const Op* allocate_lanes(const Op& op, Warp& w, const CallSite& site) {
+  if (site.arguments.size() != 1 || site.results.size() != 1)
+    return fault_lane(w, op, "unsupported", "malloc takes one argument and gives one result");
+  const Passing& p = site.results[0];
+  for (u32 left = w.active; left; left &= left - 1) {
+    const u32 lane = u32(__builtin_ctz(left));
+    const u64 bytes = argument(w, site, 0, lane);
+    const u64 place = reinterpret_cast<u64>(w.block->launch->memory->allocate_heap(bytes));
+    u8* const to = p.in_register ? w.frame->wide[0] + p.at + lane * 8
+                                 : local_of(w, lane) + w.frame->local_base + p.at;
+    if (p.in_register && p.bytes != 8)
+      return fault_lane(w, op, "unsupported", "malloc gives a 64-bit address");
+    std::memcpy(to, &place, std::min<u32>(p.bytes, sizeof place));
+  }
+  return &op + 1;
+}
+
+const Op* free_lanes(const Op& op, Warp& w, const CallSite& site) {
+  if (site.arguments.size() != 1)
+    return fault_lane(w, op, "unsupported", "free takes one argument");
+  for (u32 left = w.active; left; left &= left - 1) {
+    const u32 lane = u32(__builtin_ctz(left));
+    const u64 place = argument(w, site, 0, lane);
+    if (place == 0 || w.block->launch->memory->release_heap(place)) continue;
+    return fault(
+        w, op, lane, "memcheck",
+        fmt::format("frees {:#x}, which malloc of a kernel did not give, or not any more", place));
+  }
+  return &op + 1;
+}
+
+}  // namespace
+
 const Op* call(const Op& op, Warp& w) {
   const CallSite& site = w.frame->code->calls[op.cache];
   switch (site.builtin) {
@@ -100,7 +153,9 @@ const Op* call(const Op& op, Warp& w) {
     case Builtin::assertfail:
       return fail_assertion(op, w, site);
     case Builtin::malloc:
+      return allocate_lanes(op, w, site);
     case Builtin::free:
+      return free_lanes(op, w, site);
     case Builtin::unknown:
       return fault_lane(
           w, op, "unsupported",

@@ -70,6 +70,7 @@ struct Program {
   u32 parameter_bytes = 0;
   u32 interval_count = 0;
   u32 counts = 0;  // one per operation of each code, and one behind; each code begins a page
+  bool worst = false;  // approximate instructions err: NumericModel::worst
   bool calls = false;
   bool communicates = false;  // may tell other blocks something: atomics, volatile, fences, ...
   bool recursive = false;     // or indirect: the depth of calls is not known
@@ -84,7 +85,8 @@ struct LoadedModuleState {
   std::unordered_map<std::string, Memory::Range> variables;
   std::unordered_map<std::string, u32> functions;  // indices
   std::mutex mutex;
-  std::map<std::pair<u32, const InstructionSet*>, std::unique_ptr<Program>> programs;
+  /// By function, instruction set of the host, and whether NumericModel::worst is on.
+  std::map<std::tuple<u32, const InstructionSet*, bool>, std::unique_ptr<Program>> programs;
 
   u64 address_of_function(u32 index) const { return kCodeWindow + (u64(index) + 1) * 16; }
 };
@@ -92,6 +94,10 @@ struct LoadedModuleState {
 /// Decodes a kernel and what it calls. Never fails: what cannot be decoded becomes an operation
 /// that reports itself when executed.
 std::unique_ptr<Program> build_program(LoadedModuleState& module, u32 entry,
-                                       const InstructionSet& isa);
+                                       const InstructionSet& isa, bool worst);
+
+/// The key of a function's own shared variable in Program::shared: other functions may have one of
+/// the same name.
+std::string own_name(u32 function, const std::string& name);
 
 }  // namespace attest::emulator

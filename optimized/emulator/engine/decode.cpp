@@ -10,9 +10,7 @@
 namespace attest::emulator {
 namespace {
 
-u32 align_up(u32 value, u32 alignment) {
-  return alignment == 0 ? value : (value + alignment - 1) / alignment * alignment;
-}
+constexpr u64 kFrameBytesMax = u64{1} << 31;
 
 const Op* report_unsupported(const Op& op, Warp& w) {
   return fault(w, op, u32(__builtin_ctz(w.active)), "unsupported", w.frame->code->notes[op.cache]);
@@ -90,11 +88,13 @@ Decoder::Decoder(const LoadedModuleState& module, Program& program, Code& code,
 /// Gives every .local and .param of the function a place in the frame. Done before any body is
 /// decoded, since callers need to know where arguments go.
 void Decoder::lay_out_frame() {
-  u32 top = 0;
-  const auto add = [&](const std::string& name, u32 bytes, u32 alignment) {
-    top = align_up(top, std::max(alignment, 1u));
-    names_[name] = {Space::local, top, bytes, true, false};
-    top += bytes;
+  // A frame beyond what a thread may have is refused at the launch; it must only not wrap around.
+  u64 top = 0;
+  const auto add = [&](const std::string& name, u64 bytes, u32 alignment) {
+    const u64 step = std::max(alignment, 1u);
+    top = std::min<u64>((top + step - 1) / step * step, kFrameBytesMax);
+    names_[name] = {Space::local, top, u32(std::min<u64>(bytes, kFrameBytesMax)), true, false};
+    top = std::min<u64>(top + bytes, kFrameBytesMax);
     return names_[name].value;
   };
   const auto add_formal = [&](const ptx::Parameter& p) -> Passing {
@@ -115,11 +115,12 @@ void Decoder::lay_out_frame() {
   }
   for (const ptx::Variable& v : function_.variables) {
     if (v.space == ptx::Space::local || v.space == ptx::Space::param)
-      add(v.name, u32(v.bytes), v.alignment);
+      add(v.name, v.bytes, v.alignment);
     if (v.space == ptx::Space::shared)
-      names_[v.name] = {Space::shared, program_.shared.at(v.name), u32(v.bytes), false, false};
+      names_[v.name] = {Space::shared, program_.shared.at(own_name(code_.index, v.name)),
+                        u32(v.bytes), false, false};
   }
-  code_.frame_bytes = align_up(top, 16);
+  code_.frame_bytes = u32((top + 15) / 16 * 16);
 }
 
 void Decoder::decode() {
@@ -290,8 +291,6 @@ void Decoder::dispatch_control(const ptx::Instruction& i, const Spelling& s) {
       skip_unless_guarded(i);
       emit(select(s.opcode, s));
       return;
-    case Opcode::createpolicy:
-      return policy(i);
     case Opcode::membar:
     case Opcode::fence:
       // Whoever orders accesses for other blocks means to tell them something.
@@ -299,7 +298,7 @@ void Decoder::dispatch_control(const ptx::Instruction& i, const Spelling& s) {
       emit(Plain::nothing);
       return;
     default:
-      return by_pattern(i, s);
+      return composed(i, s);
   }
 }
 

@@ -91,6 +91,7 @@ class Decoder {
   void extended_product(const ptx::Instruction& i, const Spelling& s);
   void table_and_predicate(const ptx::Instruction& i, const Spelling& s);
   void policy(const ptx::Instruction& i);
+  void composed(const ptx::Instruction& i, const Spelling& s);  // these, or by_pattern
   void mov(const ptx::Instruction& i, const Spelling& s);
   void unpack(const std::vector<ptx::Operand>& parts, const ptx::Operand& from, ptx::Type type);
   u32 pack(const std::vector<ptx::Operand>& parts, ptx::Type type);

@@ -62,4 +62,9 @@ void Decoder::policy(const ptx::Instruction& i) {
   finish_destination(i.operands[0], Type::b64, d);
 }
 
+void Decoder::composed(const ptx::Instruction& i, const Spelling& s) {
+  if (s.opcode == Opcode::createpolicy) return policy(i);
+  by_pattern(i, s);
+}
+
 }  // namespace attest::emulator

@@ -347,6 +347,10 @@ void Decoder::call(const ptx::Instruction& i) {
       site.builtin = Builtin::vprintf;
     } else if (callee.name == "__assertfail") {
       site.builtin = Builtin::assertfail;
+    } else if (callee.name == "malloc") {
+      site.builtin = Builtin::malloc;
+    } else if (callee.name == "free") {
+      site.builtin = Builtin::free;
     } else {
       site.builtin = Builtin::unknown;
     }

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "optimized/emulator/engine/decode.hpp"
+#include "optimized/emulator/engine/worst.hpp"
 
 namespace attest::emulator {
 namespace {
@@ -322,7 +323,8 @@ const u32* Decoder::list(std::vector<u32> operands) {
 
 Handler Decoder::select(Opcode opcode, const Spelling& s) {
   const auto chooser = isa_.select[std::size_t(opcode)];
-  const Handler handler = chooser ? chooser(s) : nullptr;
+  Handler handler = program_.worst ? baseline::select_worst(s) : nullptr;
+  if (handler == nullptr && chooser != nullptr) handler = chooser(s);
   if (handler == nullptr)
     throw Unsupported{"this combination of types and modifiers is not implemented"};
   return handler;

@@ -17,6 +17,8 @@ constexpr std::size_t kQuarantineBytes = std::size_t{256} << 20;
 // Memory above this size is given back to the host at once: only its address range is remembered.
 constexpr std::size_t kQuarantineOneBytes = std::size_t{64} << 20;
 
+const char* const kHeapName = "device malloc";
+
 bool is_mapped(u64 address) {
   const u64 page = u64(sysconf(_SC_PAGESIZE));
   return msync(reinterpret_cast<void*>(address / page * page), page, MS_ASYNC) == 0;
@@ -43,9 +45,11 @@ void* Memory::allocate(std::size_t bytes, std::string name, std::size_t alignmen
   std::memset(block, 0xff, total);
   const std::scoped_lock lock(mutex_);
   // The host may hand out again what a trimmed quarantine entry described.
-  for (auto it = freed_.begin(); it != freed_.end();) {
-    const bool overlaps = it->second.whole.begin < begin + room && begin < it->second.whole.end;
-    it = overlaps && it->second.block == nullptr ? freed_.erase(it) : std::next(it);
+  // Entries do not overlap, so those that meet the new range are neighbours.
+  for (auto it = freed_.lower_bound(begin + room); it != freed_.begin();) {
+    if (std::prev(it)->second.whole.end <= begin) break;
+    --it;
+    if (it->second.block == nullptr) it = freed_.erase(it);
   }
   const Range range{begin, begin + bytes};
   live_.emplace(begin, Entry{range, range, block, std::move(name)});
@@ -61,6 +65,31 @@ bool Memory::adopt(u64 begin, std::size_t bytes) {
   const Range range{begin, begin + bytes};
   live_[begin].whole = live_[begin].accessible = range;
   bytes_in_use_ += bytes;
+  return true;
+}
+
+void* Memory::allocate_heap(std::size_t bytes) {
+  // cudaLimitMallocHeapSize, unless raised (CUDA programming guide).
+  constexpr std::size_t kHeapBytes = std::size_t{8} << 20;
+  if (bytes > kHeapBytes || heap_bytes_.fetch_add(bytes) + bytes > kHeapBytes) {
+    if (bytes <= kHeapBytes) heap_bytes_ -= bytes;
+    return nullptr;
+  }
+  void* place = allocate(bytes, kHeapName);
+  if (place == nullptr) heap_bytes_ -= bytes;
+  return place;
+}
+
+bool Memory::release_heap(u64 address) {
+  std::size_t bytes = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto it = live_.find(address);
+    if (it == live_.end() || it->second.name != kHeapName) return false;
+    bytes = it->second.whole.end - it->second.whole.begin;
+  }
+  if (!release(reinterpret_cast<void*>(address))) return false;
+  heap_bytes_ -= bytes;
   return true;
 }
 

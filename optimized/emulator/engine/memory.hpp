@@ -1,6 +1,7 @@
 // The emulated device's global memory: allocations in ordinary host memory, each between red zones,
 // with a memory of what was freed. Knows addresses; does not know who accesses them.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <deque>
 #include <map>
@@ -30,6 +31,10 @@ class Memory {
   /// Host memory that kernels may touch from now on; it stays the host's. False when it overlaps
   /// with what they may touch already.
   bool adopt(u64 begin, std::size_t bytes);
+  /// What kernels call malloc and free. nullptr when the heap is used up; false when malloc did not
+  /// give the address.
+  void* allocate_heap(std::size_t bytes);
+  bool release_heap(u64 address);
   bool restrict_access(u64 begin, std::size_t bytes);
   /// The whole live allocation that contains the address.
   std::optional<Range> find(u64 address) const;
@@ -53,6 +58,7 @@ class Memory {
   std::map<u64, Entry> live_;   // by first address
   std::map<u64, Entry> freed_;  // quarantined: the memory is not reused yet
   std::deque<u64> freed_order_;
+  std::atomic<std::size_t> heap_bytes_{0};
   std::size_t bytes_in_use_ = 0, bytes_quarantined_ = 0;
 };
 

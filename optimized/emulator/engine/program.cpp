@@ -1,4 +1,6 @@
 // Gathers what a kernel can reach, lays out its shared memory and parameters, and decodes it.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -65,34 +67,35 @@ Reach reach_of(const LoadedModuleState& m, u32 entry) {
 }
 
 void lay_out_shared(const LoadedModuleState& m, const Reach& reach, Program& p) {
-  std::vector<const ptx::Variable*> variables;
+  std::vector<std::pair<std::string, const ptx::Variable*>> variables;
   for (const ptx::Variable& v : m.module.variables) {
-    if (v.space == ptx::Space::shared && reach.names.contains(v.name)) variables.push_back(&v);
+    if (v.space == ptx::Space::shared && reach.names.contains(v.name))
+      variables.emplace_back(v.name, &v);
   }
   for (u32 f : reach.functions) {
     for (const ptx::Variable& v : m.module.functions[f].variables) {
-      if (v.space == ptx::Space::shared) variables.push_back(&v);
+      if (v.space == ptx::Space::shared) variables.emplace_back(own_name(f, v.name), &v);
     }
   }
   u64 top = 0, alignment = 1;
   // Cooperative groups of several warps meet in memory that a GPU keeps before all variables.
   constexpr u64 kReservedBytes = 1024;
   if (reach.names.contains("reserved_smem_offset_1")) top = kReservedBytes;
-  for (const ptx::Variable* v : variables) {
+  for (const auto& [name, v] : variables) {
     if (v->external) {
       alignment = std::max<u64>(alignment, v->alignment);
       continue;
     }
     top = align_up(top, std::max<u64>(v->alignment, 1));
-    p.shared[v->name] = top;
+    p.shared[name] = top;
     top += v->bytes;
   }
   // Dynamic shared memory begins after the static variables; all its names mean the same place.
   const bool dynamic = std::any_of(variables.begin(), variables.end(),
-                                   [](const ptx::Variable* v) { return v->external; });
+                                   [](const auto& one) { return one.second->external; });
   if (dynamic) top = align_up(top, std::max<u64>(alignment, 16));
-  for (const ptx::Variable* v : variables) {
-    if (v->external) p.shared[v->name] = top;
+  for (const auto& [name, v] : variables) {
+    if (v->external) p.shared[name] = top;
   }
   p.static_shared_bytes = u32(top);
 }
@@ -120,9 +123,15 @@ std::unique_ptr<Program> lay_out(const LoadedModuleState& m, u32 entry, const Re
 
 }  // namespace
 
-std::unique_ptr<Program> build_program(LoadedModuleState& m, u32 entry, const InstructionSet& isa) {
+std::string own_name(u32 function, const std::string& name) {
+  return fmt::format("{} {}", function, name);  // no name of PTX has a space
+}
+
+std::unique_ptr<Program> build_program(LoadedModuleState& m, u32 entry, const InstructionSet& isa,
+                                       bool worst) {
   const Reach reach = reach_of(m, entry);
   std::unique_ptr<Program> p = lay_out(m, entry, reach);
+  p->worst = worst;
   for (u32 f : reach.functions) {
     auto code = std::make_unique<Code>();
     code->function = &m.module.functions[f];

@@ -38,14 +38,39 @@ std::string readable_name(const std::string& mangled) {
   return name;
 }
 
+bool is_known(const ptx::Module& module, const ptx::SourceLine& s) {
+  return s.line != 0 && s.file < module.files.size();
+}
+
+/// Headers of the toolkit, whose lines say little to who included them.
+bool is_toolkit_header(std::string_view path) {
+  return path.find("/include/") != path.npos &&
+         (path.find("/cuda") != path.npos || path.find("/nvidia/") != path.npos);
+}
+
+/// Where the programmer's own source is: of a line inlined from a header of the toolkit, the first
+/// caller outside of it; the line itself when there is none.
+ptx::SourceLine own_line(const ptx::Module& module, const ptx::SourceLine& innermost) {
+  ptx::SourceLine s = innermost;
+  while (is_known(module, s) && is_toolkit_header(module.files[s.file]) && s.call != 0)
+    s = module.calls[s.call - 1];
+  const bool found = is_known(module, s) && !is_toolkit_header(module.files[s.file]);
+  return found ? s : innermost;
+}
+
+std::string position_text(const ptx::Module& module, const ptx::SourceLine& s) {
+  const std::string& path = module.files[s.file];
+  const std::size_t slash = path.rfind('/');
+  return fmt::format("{}:{}", slash == std::string::npos ? path : path.substr(slash + 1), s.line);
+}
+
 std::string line_text(const LoadedModuleState& module, const ptx::Instruction& instruction) {
   const ptx::SourceLine& s = instruction.source;
-  if (s.line != 0 && s.file < module.module.files.size()) {
-    const std::string& path = module.module.files[s.file];
-    const std::size_t slash = path.rfind('/');
-    return fmt::format("{}:{}", slash == std::string::npos ? path : path.substr(slash + 1), s.line);
-  }
-  return fmt::format("PTX line {}", instruction.text_line);
+  if (!is_known(module.module, s)) return fmt::format("PTX line {}", instruction.text_line);
+  const ptx::SourceLine own = own_line(module.module, s);
+  std::string text = position_text(module.module, own);
+  if (own.file != s.file) text += fmt::format(" (in {})", position_text(module.module, s));
+  return text;
 }
 
 std::string line_of(const Warp& w, const Op& op) {
@@ -73,10 +98,11 @@ namespace {
 CheckerFinding finding_at(const Warp& w, const Op& op, u32 lane, std::string_view kind,
                           std::string_view what) {
   const Program& program = *w.block->launch->program;
-  const ptx::SourceLine& source = code_of(w, op).function->body[op.origin].source;
+  const ptx::SourceLine source =
+      own_line(program.module->module, code_of(w, op).function->body[op.origin].source);
   CheckerFinding finding{std::string(kind), place_text(w, op, lane) + ": " + std::string(what)};
   finding.kernel = readable_name(program.entry->function->name);
-  if (source.line != 0 && source.file < program.module->module.files.size()) {
+  if (is_known(program.module->module, source)) {
     finding.file = program.module->module.files[source.file];
     finding.line = source.line;
   }

@@ -13,19 +13,6 @@ namespace {
 constexpr std::size_t kPrintedMax = 1 << 20;  // cudaLimitPrintfFifoSize
 constexpr std::size_t kTextMax = 4096;        // of one string
 
-/// The value of argument i of the call, for one lane.
-u64 argument(const Warp& w, const CallSite& site, std::size_t i, u32 lane) {
-  u64 value = 0;
-  if (i >= site.arguments.size()) return 0;
-  const Passing& p = site.arguments[i];
-  const Frame& f = *w.frame;
-  const u8* from = p.in_register ? (p.bytes == 8 ? f.wide[p.at & 1] + p.at + lane * 8
-                                                 : f.narrow[p.at & 1] + p.at + lane * 4)
-                                 : w.local + lane * w.local_stride + f.local_base + p.at;
-  std::memcpy(&value, from, std::min<std::size_t>(p.bytes, 8));
-  return value;
-}
-
 /// Host address of generic memory, for one lane; 0 after a fault.
 u64 resolve(const Op& op, Warp& w, u32 lane, u64 address, u32 bytes) {
   const u32 mask = w.mask;

@@ -152,11 +152,16 @@ void BodyParser::variables(Space space, bool external) {
 }
 
 void BodyParser::location() {
-  // With inlined_at the position given first is the innermost function's, which is what we keep.
-  source_.file = file_number(cursor_);
-  source_.line = line_number(cursor_);
-  state_.file_max = std::max(state_.file_max, source_.file);
-  line_number(cursor_);
+  // With inlined_at the position given first is the innermost function's.
+  const auto position_in_source = [&] {
+    ModuleState::SourcePosition at{};
+    for (std::size_t i = 0; i < 3; ++i)
+      at[i] = i == 0 ? file_number(cursor_) : line_number(cursor_);
+    state_.file_max = std::max(state_.file_max, at[0]);
+    return at;
+  };
+  const ModuleState::SourcePosition here = position_in_source();
+  source_ = {here[0], here[1], 0};
   while (cursor_.accept(',')) {
     const Position position = cursor_.position();
     const std::string_view word = cursor_.name();
@@ -164,13 +169,21 @@ void BodyParser::location() {
       cursor_.name();
       if (cursor_.accept('+')) cursor_.integer();
     } else if (word == "inlined_at") {
-      file_number(cursor_);
-      line_number(cursor_);
-      line_number(cursor_);
+      source_.call = state_.call_at(position_in_source());
     } else {
       Cursor::fail_at(position, quoted(word) + " has no place in .loc");
     }
   }
+  if (source_.call != 0) state_.calls_seen.insert_or_assign(here, source_.call);
+}
+
+std::uint32_t ModuleState::call_at(const SourcePosition& at) {
+  const auto [found, is_new] = call_numbers.try_emplace(at, 0);
+  if (!is_new) return found->second;
+  // The caller's own position was given before; if it was inlined too, that is known from there.
+  const auto caller = calls_seen.find(at);
+  module.calls.push_back({at[0], at[1], caller == calls_seen.end() ? 0 : caller->second});
+  return found->second = static_cast<std::uint32_t>(module.calls.size());
 }
 
 void BodyParser::labelled(std::string_view name, Position position) {

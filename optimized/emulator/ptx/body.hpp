@@ -1,7 +1,9 @@
 // Function bodies: statements, instructions and operands. Knows how they are written; opcodes mean
 // nothing here, except that the operands of bra are labels and that call has lists in parentheses.
 #pragma once
+#include <array>
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -26,7 +28,13 @@ struct ModuleState {
   Module& module;
   ModuleSymbols symbols;
   Ledger ledger;
-  std::uint32_t file_max = 0;  // the largest .loc file seen
+  std::uint32_t file_max = 0;                           // the largest .loc file seen
+  using SourcePosition = std::array<std::uint32_t, 3>;  // file, line, column
+  std::map<SourcePosition, std::uint32_t> call_numbers =
+      {};  // SourceLine::call of what is called there
+  std::map<SourcePosition, std::uint32_t> calls_seen =
+      {};  // SourceLine::call of the position itself
+  std::uint32_t call_at(const SourcePosition& at);
 };
 
 /// .file 1 "name": what follows the word.

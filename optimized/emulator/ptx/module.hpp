@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace attest::emulator::ptx {
@@ -45,6 +46,7 @@ std::optional<Type> type_named(std::string_view name);  // without the dot
 struct SourceLine {
   std::uint32_t file = 0;  // index into Module::files
   std::uint32_t line = 0;
+  std::uint32_t call = 0;  // where it was inlined: one more than an index into Module::calls
 };
 
 /// Index into Function::registers.
@@ -133,9 +135,11 @@ struct Function {
 };
 
 struct Module {
-  std::string version, target;      // "9.0", "sm_80"
-  std::vector<std::string> files;   // by .file number; empty string where unused
-  std::vector<Variable> variables;  // module scope, order of declaration
+  std::string version, target;     // "9.0", "sm_80"
+  std::vector<std::string> files;  // by .file number; empty string where unused
+  std::vector<SourceLine> calls;   // whose bodies were inlined; each may itself have been
+  std::vector<std::pair<std::string, std::string>> aliases;  // another name, of which function
+  std::vector<Variable> variables;                           // module scope, order of declaration
   std::vector<Function> functions;  // order of declaration; a definition replaces a declaration
   const Function* find(std::string_view name) const;
 };

@@ -77,7 +77,9 @@ class ModuleParser {
       position = cursor_.position();
       word = cursor_.directive();
     }
-    if (word == "entry" || word == "func") {
+    if (word == "alias") {
+      alias();
+    } else if (word == "entry" || word == "func") {
       function(word == "entry");
     } else if (word == "global") {
       parse_module_variables(state_, Space::global, external);
@@ -89,6 +91,21 @@ class ModuleParser {
     } else {
       Cursor::fail_at(position, quoted(word) + " has no place in a module");
     }
+  }
+
+  /// .alias f, g; after both were declared: f is another name of g.
+  void alias() {
+    const Position position = cursor_.position();
+    std::string name(cursor_.name());
+    cursor_.require(',');
+    std::string of(cursor_.name());
+    cursor_.require(';');
+    for (const std::string& one : {name, of}) {
+      const auto found = state_.symbols.find(one);
+      if (found == state_.symbols.end() || !found->second.is_function)
+        Cursor::fail_at(position, quoted(one) + " is no function declared before");
+    }
+    module_.aliases.emplace_back(std::move(name), std::move(of));
   }
 
   void skip_bank() {
