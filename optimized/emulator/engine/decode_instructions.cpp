@@ -113,7 +113,9 @@ void Decoder::by_pattern(const ptx::Instruction& i, const Spelling& s) {
 }
 
 void Decoder::predicate_logic(const ptx::Instruction& i, const Spelling& s) {
-  const u32 a = plain_predicate(i.operands.at(1));
+  if (i.operands.size() != (s.opcode == Opcode::not_ ? 2 : 3))
+    throw Unsupported{fmt::format("it has {} operands", i.operands.size())};
+  const u32 a = plain_predicate(i.operands[1]);
   const u32 b = i.operands.size() > 2 ? plain_predicate(i.operands[2]) : a;
   const u32 d = predicate_destination(i.operands[0]);
   Op& op = emit(select(s.opcode, s));
@@ -351,7 +353,7 @@ void Decoder::cvta(const ptx::Instruction& i, const Spelling& s) {
   if (s.has(Modifier::shared) || s.has(Modifier::shared_cta)) window = kSharedWindow;
   if (s.has(Modifier::local)) window = kLocalWindow;
   // The addresses of parameters and of device memory are generic already.
-  const u32 d = destination(i.operands[0], s.type());
+  const u32 d = destination(i.operands[0], Type::b64);
   const u32 a = source(i.operands[1], Type::b64);
   if (window == 0) {
     Op& op = emit(Plain::copy_wide);
@@ -360,7 +362,7 @@ void Decoder::cvta(const ptx::Instruction& i, const Spelling& s) {
     Op& op = emit(select_simple(to ? Opcode::sub : Opcode::add, Type::u64));
     op.d = d, op.a = a, op.b = wide_constant(window);
   }
-  finish_destination(i.operands[0], s.type(), d);
+  finish_destination(i.operands[0], Type::b64, d);
 }
 
 }  // namespace attest::emulator

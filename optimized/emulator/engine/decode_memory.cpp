@@ -327,7 +327,8 @@ void Decoder::call(const ptx::Instruction& i) {
     for (const Operand& result : o[n].elements) site.results.push_back(passing(result));
     ++n;
   }
-  const Operand& callee = o.at(n++);
+  if (n >= o.size()) throw Unsupported{"it names no function"};
+  const Operand& callee = o[n++];
   if (n < o.size() && o[n].kind == Operand::Kind::arguments) {
     for (const Operand& argument : o[n].elements) site.arguments.push_back(passing(argument));
   }
