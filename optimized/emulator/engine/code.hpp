@@ -69,7 +69,7 @@ struct Program {
   std::vector<u32> parameter_offsets;
   u32 parameter_bytes = 0;
   u32 interval_count = 0;
-  u32 counts = 0;  // one per operation of each code, and one behind; each code begins a page
+  u32 counts = 0;      // one per operation of each code, and one behind; each code begins a page
   bool worst = false;  // approximate instructions err: NumericModel::worst
   bool calls = false;
   bool communicates = false;  // may tell other blocks something: atomics, volatile, fences, ...
