@@ -9,6 +9,7 @@
 #include <new>
 
 #include "optimized/emulator/engine/block.hpp"
+#include "optimized/emulator/engine/checks/state.hpp"
 #include "optimized/emulator/engine/counting.hpp"
 #include "optimized/emulator/engine/isa.hpp"
 
@@ -110,6 +111,12 @@ bool Device::release(void* address) {
 }
 bool Device::restrict_access(void* begin, std::size_t bytes) {
   return state_->memory.restrict_access(reinterpret_cast<u64>(begin), bytes);
+}
+void Device::mark_written(void* begin, std::size_t bytes, bool written) {
+  state_->memory.mark_written(reinterpret_cast<u64>(begin), bytes, written);
+}
+void Device::copy_written(void* to, const void* from, std::size_t bytes) {
+  state_->memory.copy_written(reinterpret_cast<u64>(to), reinterpret_cast<u64>(from), bytes);
 }
 Device::Allocation Device::find_allocation(const void* address) const {
   const auto range = state_->memory.find(reinterpret_cast<u64>(address));
@@ -290,6 +297,7 @@ Device::Status Device::launch(LoadedModule& module, std::string_view kernel, con
   l.limited = s.options.instruction_limit != 0;
   l.instructions_left = s64(s.options.instruction_limit);
   fill_launch(l, *program, launch);
+  if (l.options.checks.racecheck) l.checks = std::make_shared<LaunchChecks>();
   l.number = s.launches - s.launches_before;
   l.clock = s.warp_instructions;
   void* workspace = nullptr;

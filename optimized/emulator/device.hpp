@@ -54,6 +54,12 @@ class Device {
   /// Narrows what kernels may touch of an allocation to [begin, begin + bytes): the rest of it
   /// becomes guard zone. Used by the worker process. False when not inside one allocation.
   bool restrict_access(void* begin, std::size_t bytes);
+  /// For the initialisation checker: the bytes were written from outside of kernels, or (false)
+  /// hold nothing that anybody wrote, as freshly allocated memory does.
+  void mark_written(void* begin, std::size_t bytes, bool written = true);
+  /// A copy between two places, of which either may be host memory: what was never written stays
+  /// so.
+  void copy_written(void* to, const void* from, std::size_t bytes);
   struct Allocation {
     void* base = nullptr;
     std::size_t bytes = 0;

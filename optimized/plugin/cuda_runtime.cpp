@@ -118,6 +118,7 @@ void CudaRuntime::load_emulated(const Choice& choice) {
   decltype(&attest_emulator_configure) configure = nullptr;
   find(library_, "attest_emulator_configure", configure);
   find(library_, "attest_emulator_restrict", restrict_);
+  find(library_, "attest_emulator_unwritten", unwritten_);
   find(library_, "attest_emulator_finding_count", finding_count_);
   find(library_, "attest_emulator_finding_kind", finding_kind_);
   find(library_, "attest_emulator_finding_text", finding_text_);

@@ -33,6 +33,8 @@ class CudaRuntime {
   void free(void* address) const { free_(address); }
   void copy(void* target, const void* source, std::size_t bytes, Direction direction) const;
   void restrict_access(void* begin, std::size_t bytes) const;
+  /// What is there counts as never written.
+  void mark_unwritten(void* begin, std::size_t bytes) const { unwritten_(begin, bytes); }
 
   /// Waits for the device; what went wrong since the last call, or nothing.
   std::optional<std::string> synchronize() const;
@@ -61,6 +63,7 @@ class CudaRuntime {
   int (*get_last_error_)() = nullptr;
   const char* (*error_string_)(int) = nullptr;
   decltype(&attest_emulator_restrict) restrict_ = nullptr;
+  decltype(&attest_emulator_unwritten) unwritten_ = nullptr;
   decltype(&attest_emulator_finding_count) finding_count_ = nullptr;
   decltype(&attest_emulator_finding_kind) finding_kind_ = nullptr;
   decltype(&attest_emulator_finding_text) finding_text_ = nullptr;

@@ -136,8 +136,10 @@ void CudaMemory::download(const Block& block, std::byte* image) {
   runtime_.copy(image, block.data - block.front, block.total(), CudaRuntime::Direction::to_host);
 }
 
-void CudaMemory::seal(const Block& block) {
-  if (runtime_.emulated()) runtime_.restrict_access(block.data, block.bytes);
+void CudaMemory::seal(const Block& block, bool filled) {
+  if (!runtime_.emulated()) return;
+  runtime_.restrict_access(block.data, block.bytes);
+  if (!filled) runtime_.mark_unwritten(block.data, block.bytes);
 }
 
 void CudaMemory::release_all() {

@@ -33,8 +33,9 @@ class DeviceMemory {
   /// `image` covers the whole block, guard zones included.
   virtual void upload(const Block& block, const std::byte* image) = 0;
   virtual void download(const Block& block, std::byte* image) = 0;
-  /// Called when everything is in place, before the plugin runs.
-  virtual void seal(const Block& block) = 0;
+  /// Called when everything is in place, before the plugin runs. What the block holds means
+  /// something, or (`filled` false) is there only to be overwritten.
+  virtual void seal(const Block& block, bool filled) = 0;
   /// Gives back everything acquired since the last call.
   virtual void release_all() = 0;
 };
@@ -48,7 +49,7 @@ class HostMemory final : public DeviceMemory {
   Block acquire(std::size_t bytes, std::size_t alignment, TensorName name) override;
   void upload(const Block& block, const std::byte* image) override;
   void download(const Block& block, std::byte* image) override;
-  void seal(const Block&) override {}
+  void seal(const Block&, bool) override {}
   void release_all() override;
 
  private:
@@ -72,7 +73,7 @@ class CudaMemory final : public DeviceMemory {
   Block acquire(std::size_t bytes, std::size_t alignment, TensorName name) override;
   void upload(const Block& block, const std::byte* image) override;
   void download(const Block& block, std::byte* image) override;
-  void seal(const Block& block) override;
+  void seal(const Block& block, bool filled) override;
   void release_all() override;
 
  private:

@@ -31,7 +31,7 @@ class PlacedTensor {
   const TensorSpec& spec() const { return spec_; }
   /// How far `address` lies from the tensor's bytes: 0 inside, negative before the first.
   std::int64_t distance_to(std::uint64_t address) const;
-  void seal(DeviceMemory& memory) const { memory.seal(block_); }
+  void seal(DeviceMemory& memory) const { memory.seal(block_, spec_.role != Role::output); }
   /// Valid while this object is.
   DLTensor view(DLDevice device);
 

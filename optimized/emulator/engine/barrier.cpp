@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "optimized/emulator/engine/block.hpp"
+#include "optimized/emulator/engine/order.hpp"
 #include "optimized/emulator/engine/spelling.hpp"
 
 namespace attest::emulator {
@@ -35,15 +36,27 @@ void deliver(const Fragment& f, const Barrier& barrier) {
 void complete(Block& block, u32 number) {
   Barrier& barrier = block.barriers[number];
   block.async.progress();
+  u32 leaving = 0;
+  for (const Warp& w : block.warps) {
+    for (u32 i = 0; i < w.other_count; ++i) {
+      const Fragment& f = w.others[i];
+      if (f.wait == Wait::block_barrier && f.barrier == number)
+        leaving += u32(__builtin_popcount(f.mask));
+    }
+  }
+  const bool everyone = leaving == block.live_threads;
+  if (everyone) order_block(block);
   for (Warp& w : block.warps) {
     for (u32 i = 0; i < w.other_count; ++i) {
       Fragment& f = w.others[i];
       if (f.wait != Wait::block_barrier || f.barrier != number) continue;
+      if (!everyone) order_leave(w, f.mask, number);
       deliver(f, barrier);
       f.wait = Wait::none;
       f.pc = f.pc + 1;
     }
   }
+  order_barrier_done(block, number);
   barrier = Barrier{};
 }
 
@@ -95,6 +108,8 @@ const Op* arrive_at_barrier(Warp& w, const Op& op, u32 number, u32 needed, bool 
   barrier.popc += u32(__builtin_popcount(predicate_bits & w.active));
   barrier.all = barrier.all && (predicate_bits & w.active) == w.active;
   barrier.any = barrier.any || (predicate_bits & w.active) != 0;
+  // A barrier of the whole block tells everything at once, when it is complete.
+  if (needed != 0) order_arrive(w, w.active, number);
   if (!waits) {
     if (is_complete(block, barrier)) complete(block, number);
     return &op + 1;

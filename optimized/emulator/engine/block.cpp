@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "optimized/emulator/engine/checks/state.hpp"
 #include "optimized/emulator/engine/counting.hpp"
 
 namespace attest::emulator {
@@ -56,6 +57,7 @@ void build_block(Block& block, LaunchState& launch) {
     w.parameter_bytes = launch.program->parameter_bytes;
     w.intervals = block.intervals.data();
     w.block = &block;
+    w.watching = nullptr;
     w.watch = u8((launch.options.checks.initcheck ? kWatchInit : 0) |
                  (launch.options.checks.racecheck ? kWatchRace : 0) |
                  (block.room != nullptr ? kWatchCount : 0));
@@ -69,6 +71,7 @@ void build_block(Block& block, LaunchState& launch) {
     w.block_extent = launch.extent;
     w.block_index = block.index;
   }
+  build_checks(block);
 }
 
 }  // namespace
@@ -153,6 +156,7 @@ void start_block(Block& block, LaunchState& launch, u64 number) {
     w.join_at = reinterpret_cast<const Op*>(~u64{0});
     w.resume = code.ops.data();
   }
+  start_checks(block);
 }
 
 namespace {

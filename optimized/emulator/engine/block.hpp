@@ -18,6 +18,9 @@
 
 namespace attest::emulator {
 
+struct BlockChecks;   // checks/state.hpp
+struct LaunchChecks;  // checks/state.hpp
+
 /// What all blocks of a launch share.
 struct LaunchState {
   const Program* program = nullptr;
@@ -49,6 +52,7 @@ struct LaunchState {
   };
   std::map<std::tuple<std::string, u32, u32>, Noted> noted;  // kind, code, instruction
 
+  std::shared_ptr<LaunchChecks> checks;  // nullptr: races are not checked
   std::atomic<s64> instructions_left{0};
   bool limited = false;
   std::vector<std::pair<u64, std::string>> printed;  // by block number
@@ -91,6 +95,7 @@ struct Block {
   std::vector<Frame*> spare_frames;
   std::vector<Frame*> entry_frames;  // by warp
   std::string printed;
+  std::shared_ptr<BlockChecks> checks;  // nullptr: neither initcheck nor racecheck
   bool faulted = false;
   bool wrote = false;  // since last asked
   bool idled = false;  // polled in its last turn, and wrote nothing
@@ -123,6 +128,8 @@ std::string line_text(const LoadedModuleState& module, const ptx::Instruction& i
 std::string line_of(const Warp& warp, const Op& op);
 /// "kernel k, block (0,0,0), thread (1,0,0), k.cu:12".
 std::string place_text(const Warp& warp, const Op& op, u32 lane);
+/// "k.cu:12 (st.shared.f32)": the access to memory with that Op::cache, or nothing.
+std::string access_text(const LaunchState& launch, u32 cache);
 
 // --- fragments (warp.cpp) ---
 /// Loads the next runnable fragment of the warp, or leaves warp.resume at nullptr.

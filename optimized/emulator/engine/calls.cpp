@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "optimized/emulator/engine/block.hpp"
+#include "optimized/emulator/engine/checks/state.hpp"
 
 namespace attest::emulator {
 namespace {
@@ -17,8 +18,8 @@ u8* local_of(const Warp& w, u32 lane) {
 }
 
 /// Copies one value per lane between the frames of caller and callee.
-void pass(const Warp& w, u32 lanes, const Frame& from_frame, const Passing& from,
-          const Frame& to_frame, const Passing& to) {
+void pass(Warp& w, u32 lanes, const Frame& from_frame, const Passing& from, const Frame& to_frame,
+          const Passing& to) {
   for (u32 left = lanes; left; left &= left - 1) {
     const u32 lane = u32(__builtin_ctz(left));
     u64 value[32] = {0};
@@ -36,6 +37,7 @@ void pass(const Warp& w, u32 lanes, const Frame& from_frame, const Passing& from
     } else {
       std::memmove(target, source, bytes);
     }
+    if (!to.in_register) fill_local(w, lane, to_frame.local_base + to.at, to.bytes);
   }
 }
 
@@ -99,6 +101,7 @@ const Op* enter(const Op& op, Warp& w, const CallSite& site, const Code& callee,
   // Local memory of a call starts unwritten, like its registers.
   for (u32 left = callee.frame_bytes ? lanes : 0; left; left &= left - 1)
     std::memset(local_of(w, u32(__builtin_ctz(left))) + base, 0xff, callee.frame_bytes);
+  forget_local(w, lanes, base, callee.frame_bytes);
   for (std::size_t i = 0; i < site.arguments.size(); ++i) {
     pass(w, lanes, caller, site.arguments[i], *frame, callee.parameters[i]);
   }

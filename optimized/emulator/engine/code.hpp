@@ -68,7 +68,10 @@ struct Program {
   u32 dynamic_shared_alignment = 1;
   std::vector<u32> parameter_offsets;
   u32 parameter_bytes = 0;
-  u32 interval_count = 0;
+  u32 interval_count = 1;  // of Op::cache; 0: accesses no memory
+  u32 carried_count = 0;   // values that copies carry past the initialisation checker
+  u8 shared_granule = 16;  // log2 of the narrowest access to shared memory, later at most 2
+  u8 global_granule = 16;  // the same for global and generic addresses
   u32 counts = 0;      // one per operation of each code, and one behind; each code begins a page
   bool worst = false;  // approximate instructions err: NumericModel::worst
   bool calls = false;

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "optimized/emulator/engine/block.hpp"
+#include "optimized/emulator/engine/checks/carriers.hpp"
+#include "optimized/emulator/engine/order.hpp"
 
 namespace attest::emulator {
 namespace {
@@ -14,6 +16,11 @@ constexpr u64 kFrameBytesMax = u64{1} << 31;
 
 const Op* report_unsupported(const Op& op, Warp& w) {
   return fault(w, op, u32(__builtin_ctz(w.active)), "unsupported", w.frame->code->notes[op.cache]);
+}
+
+const Op* execute_fence(const Op& op, Warp& w) {
+  order_fence(w, w.mask, op.choice ? Reach::block : Reach::device);
+  return &op + 1;
 }
 
 bool ends_flow(const ptx::Instruction& i) {
@@ -125,6 +132,14 @@ void Decoder::lay_out_frame() {
 
 void Decoder::decode() {
   slots_ = assign_slots(function_);
+  carried_ = carried_values(function_);
+  std::unordered_map<u32, u32> numbers;
+  for (u32& value : carried_) {
+    if (value == kNone) continue;
+    const auto [it, fresh] = numbers.emplace(value, program_.carried_count);
+    program_.carried_count += fresh ? 1 : 0;
+    value = it->second;
+  }
   for (auto* formals : {&code_.parameters, &code_.results}) {
     for (Passing& p : *formals) {
       if (p.in_register) p.at = slot_of(p.at);
@@ -295,7 +310,7 @@ void Decoder::dispatch_control(const ptx::Instruction& i, const Spelling& s) {
     case Opcode::fence:
       // Whoever orders accesses for other blocks means to tell them something.
       program_.communicates |= !s.has(Modifier::cta);
-      emit(Plain::nothing);
+      emit(&execute_fence).choice = s.has(Modifier::cta) ? 1 : 0;
       return;
     default:
       return composed(i, s);

@@ -109,6 +109,11 @@ class Decoder {
   void branch_to_one_of(const ptx::Instruction& i);
   void call(const ptx::Instruction& i);
   Passing passing(const ptx::Operand& o);
+  /// What the checkers need to know of an access to memory.
+  void describe_access(Op& op, const Spelling& s, Space space, u32 bytes, u8 flags);
+  /// The slots, and behind them the numbers of the values that the parts carry, if any do.
+  std::vector<u32> with_carried(const std::vector<u32>& slots,
+                                const std::vector<ptx::Operand>& parts);
 
   // decode_async.cpp: asynchronous copies and mbarriers
   void async_copy(const ptx::Instruction& i, const Spelling& s);
@@ -141,6 +146,7 @@ class Decoder {
   std::unordered_map<u64, u32> wide_constants_;
   std::unordered_map<std::string, Place> names_;  // of this function
   std::vector<u32> first_op_;                     // by instruction
+  std::vector<u32> carried_;                      // by register: number of the value, or kNone
   struct Fixup {
     u32 op, instruction;
     bool past_end;  // the operation after the instruction's own

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "optimized/emulator/engine/block.hpp"
 #include "optimized/emulator/engine/decode.hpp"
@@ -57,7 +58,37 @@ bool is_common(Space space) {
   return space == Space::global || space == Space::generic;
 }
 
+u8 ordering_of(const Spelling& s) {
+  const bool acquires = s.has(Modifier::acquire) || s.has(Modifier::acq_rel);
+  const bool releases = s.has(Modifier::release) || s.has(Modifier::acq_rel);
+  const bool strong =
+      polls(s) || acquires || releases || s.opcode == Opcode::atom || s.opcode == Opcode::red;
+  return u8((strong ? kStrong : 0) | (acquires ? kAcquires : 0) | (releases ? kReleases : 0) |
+            (s.has(Modifier::cta) ? kBlockReach : 0));
+}
+
 }  // namespace
+
+void Decoder::describe_access(Op& op, const Spelling& s, Space space, u32 bytes, u8 flags) {
+  op.choice = u8(ordering_of(s) | flags);
+  op.flags |= kHasMemoryFlags;
+  const u8 granule = u8(std::countr_zero(bytes));
+  const bool generic = space == Space::generic;
+  if (space == Space::shared || generic)
+    program_.shared_granule = std::min(program_.shared_granule, granule);
+  if (space == Space::global || generic)
+    program_.global_granule = std::min(program_.global_granule, granule);
+}
+
+std::vector<u32> Decoder::with_carried(const std::vector<u32>& slots,
+                                       const std::vector<Operand>& parts) {
+  std::vector<u32> all = slots;
+  for (const Operand& part : parts)
+    all.push_back(part.kind == Operand::Kind::reg ? carried_[part.reg] : kNone);
+  const bool any = std::any_of(all.begin() + std::ptrdiff_t(slots.size()), all.end(),
+                               [](u32 number) { return number != kNone; });
+  return any ? all : slots;
+}
 
 Space Decoder::space_of(const Spelling& s, const Operand& address) const {
   if (s.has(Modifier::global)) return Space::global;
@@ -84,7 +115,8 @@ void Decoder::load(const ptx::Instruction& i, const Spelling& s) {
   std::vector<u32> to;
   for (const Operand& part : parts)
     to.push_back(part.kind == Operand::Kind::sink ? kNone : destination(part, type));
-  const u32* many = list(to);
+  const std::vector<u32> all = with_carried(to, parts);
+  const u32* many = list(all);
   Op& op = emit(isa_.load(element, from.space, from.wide));
   op.a = from.base, op.immediate = from.displacement;
   op.count = u8(parts.size());
@@ -92,6 +124,10 @@ void Decoder::load(const ptx::Instruction& i, const Spelling& s) {
   op.list = many;
   op.cache = program_.interval_count++;
   if (polls(s)) op.flags |= kPolls;
+  // Parameters of device functions are local memory that calls fill.
+  const bool parameter = from.space == Space::local && !s.has(Modifier::local);
+  describe_access(op, s, from.space, u32(ptx::size_of(type) * parts.size()),
+                  u8((parameter ? kUnjudged : 0) | (all.size() > to.size() ? kCarries : 0)));
   program_.communicates |= polls(s) && is_common(from.space);
   for (std::size_t n = 0; n < parts.size(); ++n) finish_destination(parts[n], type, to[n]);
 }
@@ -109,7 +145,8 @@ void Decoder::store(const ptx::Instruction& i, const Spelling& s) {
     throw Unsupported{fmt::format("{} sources for {} elements", parts.size(), s.vector)};
   std::vector<u32> from;
   for (const Operand& part : parts) from.push_back(source(part, type));
-  const u32* many = list(from);
+  const std::vector<u32> all = with_carried(from, parts);
+  const u32* many = list(all);
   Op& op = emit(isa_.store(element, to.space, to.wide));
   op.a = to.base, op.immediate = to.displacement;
   op.count = u8(parts.size());
@@ -117,6 +154,8 @@ void Decoder::store(const ptx::Instruction& i, const Spelling& s) {
   op.list = many;
   op.cache = program_.interval_count++;
   program_.communicates |= (polls(s) || s.has(Modifier::release)) && is_common(to.space);
+  describe_access(op, s, to.space, u32(ptx::size_of(type) * parts.size()),
+                  u8(kValues | (all.size() > from.size() ? kCarries : 0)));
 }
 
 void Decoder::atomic(const ptx::Instruction& i, Spelling s) {
@@ -150,6 +189,7 @@ void Decoder::atomic(const ptx::Instruction& i, Spelling s) {
     op.d = d, op.a = at.base, op.b = b, op.c = c;
     op.immediate = at.displacement + s64(n * ptx::size_of(type));
     op.cache = program_.interval_count++;
+    describe_access(op, s, at.space, u32(ptx::size_of(type)), 0);
     if (wanted) finish_destination(*to, type, d);
   }
 }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "optimized/emulator/engine/block.hpp"
+#include "optimized/emulator/engine/checks/state.hpp"
+#include "optimized/emulator/engine/order.hpp"
 #include "optimized/emulator/engine/select.hpp"
 #include "optimized/emulator/engine/semantics_float.hpp"
 #include "optimized/emulator/engine/semantics_integer.hpp"
@@ -197,6 +199,11 @@ const Op* warp_barrier(const Op& op, Warp& w) {
     Fragment& f = w.others[i];
     if (f.wait == Wait::warp_barrier && (f.mask & named) != 0) f.wait = Wait::none, f.pc = f.pc + 1;
   }
+  for (u32 left = w.active; left != 0;) {  // lanes of one instruction may name different masks
+    const u32 group = members[__builtin_ctz(left)];
+    order_lanes(w, group & standing & w.live);
+    left &= ~group;
+  }
   return w.other_count == 0 ? &op + 1 : go_to(w, &op + 1);
 }
 
@@ -227,6 +234,7 @@ const Op* alloca_lanes(const Op& op, Warp& w) {
                              w.local_stride));
   }
   frame.local_top = u32(base + largest);
+  forget_local(w, w.mask, base, largest);
   u64* d = reinterpret_cast<u64*>(slot<u64>(w, op.d));
   for (u32 left = w.mask; left; left &= left - 1) d[__builtin_ctz(left)] = base;
   return &op + 1;

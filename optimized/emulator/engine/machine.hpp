@@ -25,6 +25,7 @@ struct Op;
 struct Warp;
 struct Block;
 struct Code;
+struct Watching;  // checks/watching.hpp
 
 /// Executes one operation on the current fragment and returns the next one, or nullptr when the
 /// warp has nothing more to run for now (finished, waiting, or stopped by a fault).
@@ -58,7 +59,23 @@ enum OpFlag : u8 {
   kAligned = 4,    // .aligned: all lanes of the warp must execute it together
   kHasCount = 8,   // bar: has a thread count
   kNoResult = 16,
+  kHasMemoryFlags = 32,  // choice holds MemoryFlags
 };
+
+/// What Op::choice says of a load, store or atomic.
+enum MemoryFlag : u8 {
+  kStrong = 1,      // volatile, relaxed, acquire, release, atomic: may meet others of its kind
+  kAcquires = 2,    // and what it learns is known at once
+  kReleases = 4,    // and what was known before it is given away
+  kBlockReach = 8,  // .cta
+  kUnjudged = 16,   // parameters of functions: initcheck does not look
+  kCarries = 32,    // a copy: op.list goes on with count numbers of carried values, or kNone
+  kValues = 64,     // st: the slots hold what is stored
+};
+
+[[gnu::always_inline]] inline u8 memory_flags(const Op& op) {
+  return op.flags & kHasMemoryFlags ? op.choice : u8{0};
+}
 
 /// One activation of a function by some lanes. Lanes that call from the same place share it.
 struct Frame {
@@ -169,6 +186,7 @@ struct alignas(64) Warp {
   Fragment others[kLanes];
   alignas(64) u8 scratch[kLanes * 8];
   alignas(64) u32 thread[3][kLanes];  // %tid
+  Watching* watching;                 // what the checkers keep for this warp; nullptr: none is on
   const NumericModel* numerics;
   // Of the current frame's code, an element per operation; or nullptr: nothing is counted.
   InstructionCount* counts;

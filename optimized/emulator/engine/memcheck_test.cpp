@@ -19,7 +19,13 @@ std::string line_of(const std::string& name) {
 
 class Faults : public testing::Test {
  protected:
-  void SetUp() override { choose("avx512"); }
+  // These programs also read what nobody wrote; that is checks_test.cpp's business.
+  void SetUp() override {
+    choose("avx512");
+    DeviceOptions options;
+    options.checks = {.memcheck = true, .initcheck = false, .racecheck = false};
+    Device::instance().configure(options);
+  }
   void TearDown() override {
     Device::instance().configure({});
     Device::instance().reset_findings();

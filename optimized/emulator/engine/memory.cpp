@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 namespace attest::emulator {
 namespace {
 
 constexpr std::size_t kRedZone = 256;
+constexpr std::size_t kBitRoom = 16;  // bits are read in words, beyond the last byte
 constexpr std::size_t kQuarantineBytes = std::size_t{256} << 20;
 // Memory above this size is given back to the host at once: only its address range is remembered.
 constexpr std::size_t kQuarantineOneBytes = std::size_t{64} << 20;
@@ -52,7 +54,9 @@ void* Memory::allocate(std::size_t bytes, std::string name, std::size_t alignmen
     if (it->second.block == nullptr) it = freed_.erase(it);
   }
   const Range range{begin, begin + bytes};
-  live_.emplace(begin, Entry{range, range, block, std::move(name)});
+  Entry entry{range, range, block, std::move(name)};
+  if (entry.name.empty()) entry.bits.reset(static_cast<u8*>(std::calloc(room / 8 + kBitRoom, 1)));
+  live_.emplace(begin, std::move(entry));
   bytes_in_use_ += bytes;
   return reinterpret_cast<void*>(begin);
 }
@@ -104,6 +108,7 @@ bool Memory::release(void* address) {
   if (bytes > kQuarantineOneBytes) {
     std::free(entry.block);
     entry.block = nullptr;
+    entry.bits.reset();
   } else {
     bytes_quarantined_ += bytes;
   }
@@ -157,6 +162,63 @@ std::optional<Memory::Range> Memory::find_accessible(u64 address) const {
   const Entry* entry = entry_of(address);
   return entry && entry->accessible.contains(address) ? std::optional(entry->accessible)
                                                       : std::nullopt;
+}
+
+Memory::Written Memory::written_at(u64 address) const {
+  const std::scoped_lock lock(mutex_);
+  const Entry* entry = entry_of(address);
+  if (entry == nullptr) return {};
+  return {entry->whole.begin, entry->whole.end - entry->whole.begin, entry->bits.get()};
+}
+
+void Memory::set_bits(Entry& entry, u64 begin, u64 end, bool written) {
+  const u64 bytes = entry.whole.end - entry.whole.begin;
+  if (entry.bits == nullptr) {
+    if (written) return;
+    entry.bits.reset(static_cast<u8*>(std::malloc(bytes / 8 + kBitRoom)));
+    if (entry.bits == nullptr) return;
+    std::memset(entry.bits.get(), 0xff, bytes / 8 + kBitRoom);
+  }
+  u8* const bits = entry.bits.get();
+  u64 at = begin - entry.whole.begin;
+  const u64 last = end - entry.whole.begin;
+  const auto one = [&](u64 i) {
+    const u8 bit = u8(1u << (i % 8));
+    bits[i / 8] = written ? bits[i / 8] | bit : bits[i / 8] & u8(~bit);
+  };
+  for (; at < last && at % 8 != 0; ++at) one(at);
+  const u64 whole = (last - at) / 8;
+  std::memset(bits + at / 8, written ? 0xff : 0, whole);
+  for (at += whole * 8; at < last; ++at) one(at);
+}
+
+void Memory::mark_written(u64 address, std::size_t bytes, bool written) {
+  const std::scoped_lock lock(mutex_);
+  const Entry* found = entry_of(address);
+  if (found == nullptr) return;
+  Entry& entry = live_.at(found->whole.begin);
+  set_bits(entry, address, std::min<u64>(address + bytes, entry.whole.end), written);
+}
+
+void Memory::copy_written(u64 to, u64 from, std::size_t bytes) {
+  const std::scoped_lock lock(mutex_);
+  const Entry *target = entry_of(to), *source = entry_of(from);
+  if (target == nullptr) return;
+  Entry& entry = live_.at(target->whole.begin);
+  const u64 end = std::min<u64>(to + bytes, entry.whole.end);
+  if (source == nullptr || source->bits == nullptr) return set_bits(entry, to, end, true);
+  // Runs of equal bits; read before anything is set, since the two may be one allocation.
+  std::vector<u8> bits(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) {
+    const u64 at = from - source->whole.begin + i;
+    bits[i] = (source->bits.get()[at / 8] >> (at % 8)) & 1;
+  }
+  for (u64 i = 0; i < end - to;) {
+    u64 next = i + 1;
+    while (next < end - to && bits[next] == bits[i]) ++next;
+    set_bits(entry, to + i, to + next, bits[i] != 0);
+    i = next;
+  }
 }
 
 std::string Memory::describe(u64 address, std::size_t bytes) const {

@@ -3,8 +3,10 @@
 #pragma once
 #include <atomic>
 #include <cstddef>
+#include <cstdlib>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -26,6 +28,7 @@ class Memory {
   };
 
   /// Poisoned with 0xff. nullptr when the host has no memory left. `alignment` is at least 256.
+  /// What has a name, as a variable of a module, counts as written.
   void* allocate(std::size_t bytes, std::string name = {}, std::size_t alignment = 256);
   bool release(void* address);
   /// Host memory that kernels may touch from now on; it stays the host's. False when it overlaps
@@ -42,16 +45,32 @@ class Memory {
   std::optional<Range> find_accessible(u64 address) const;
   std::size_t bytes_in_use() const { return bytes_in_use_; }
 
+  /// Which bytes of an allocation hold something: bit i of `bits` is byte i. nullptr: all do.
+  struct Written {
+    u64 begin = 0, bytes = 0;
+    u8* bits = nullptr;
+  };
+  /// Of the allocation that contains the address; empty when there is none. The bits live as long
+  /// as the allocation.
+  Written written_at(u64 address) const;
+  /// Says that the bytes were written, or hold nothing that anybody wrote. Bytes outside of
+  /// allocations are passed over.
+  void mark_written(u64 address, std::size_t bytes, bool written);
+  /// What was copied is as written as its source; host memory counts as written.
+  void copy_written(u64 to, u64 from, std::size_t bytes);
+
   /// "4 bytes past the end of a 4096-byte allocation": where an address lies, for a message.
   std::string describe(u64 address, std::size_t bytes) const;
 
  private:
   struct Entry {
     Range whole, accessible;
-    void* block = nullptr;  // what the host allocated
-    std::string name;       // of a module variable
+    void* block = nullptr;                                          // what the host allocated
+    std::string name;                                               // of a module variable
+    std::unique_ptr<u8, void (*)(void*)> bits{nullptr, std::free};  // of Written
   };
   const Entry* entry_of(u64 address) const;
+  void set_bits(Entry& entry, u64 begin, u64 end, bool written);
   void trim_quarantine();
 
   mutable std::mutex mutex_;

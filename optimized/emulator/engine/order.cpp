@@ -1,15 +1,334 @@
-// The race checker's view of synchronisation.
+// The race checker's view of synchronisation: vector clocks, one per thread, shared by the lanes of
+// a warp as long as they know the same. A time counts the events of a block; an access at time t is
+// known to whoever knows the thread up to t.
 #include "optimized/emulator/engine/order.hpp"
 
-namespace attest::emulator {
+#include <algorithm>
 
-void order_block(Block&) {}
-void order_arrive(Warp&, u32, u32) {}
-void order_leave(Warp&, u32, u32) {}
-void order_barrier_done(Block&, u32) {}
-void order_lanes(Warp&, u32) {}
-void order_release(Warp&, u32, u64, Reach) {}
-void order_acquire(Warp&, u32, u64, Reach) {}
-void order_fence(Warp&, u32, Reach) {}
+#include "optimized/emulator/engine/checks/state.hpp"
+
+namespace attest::emulator {
+namespace {
+
+// Blocks are kept apart up to this number; beyond it everything counts as known, so that no alarm
+// is false. Two kilobytes each at most.
+constexpr std::size_t kBlocksApart = 4096;
+
+BlockChecks* racing(const Warp& w) {
+  return w.watch & kWatchRace ? w.block->checks.get() : nullptr;
+}
+
+TimesRef join_times(const TimesRef& a, const TimesRef& b) {
+  if (a == b || b == nullptr) return a;
+  if (a == nullptr) return b;
+  auto both = std::make_shared<Times>(*a);
+  for (std::size_t i = 0; i < std::min(a->size(), b->size()); ++i)
+    (*both)[i] = std::max((*a)[i], (*b)[i]);
+  return *both == *a ? a : *both == *b ? b : both;
+}
+
+void join_into(WorldRef& a, const WorldRef& b) {
+  if (b == nullptr || a == b || (a != nullptr && a->everything)) return;
+  if (a == nullptr || b->everything) {
+    a = b;
+    return;
+  }
+  if (a.use_count() != 1) a = std::make_shared<World>(*a);
+  World& to = const_cast<World&>(*a);  // nobody else has it
+  for (const auto& [block, times] : b->blocks) {
+    TimesRef& own = to.blocks[block];
+    own = join_times(own, times);
+  }
+  if (to.blocks.size() > kBlocksApart) to.blocks.clear(), to.everything = true;
+}
+
+/// What is known with a world besides.
+ClockRef join_world(BlockChecks& c, u64 me, const ClockRef& known, const WorldRef& world) {
+  if (world == nullptr) return known;
+  if (c.joined.from == known && c.joined.with == world) return c.joined.both;
+  Clock both = *known;
+  join_into(both.others, world);
+  if (const auto own = world->blocks.find(me); own != world->blocks.end())
+    both.own = join_times(both.own, own->second);
+  c.joined = {known, world, std::make_shared<Clock>(std::move(both))};
+  return c.joined.both;
+}
+
+void join_clock(ClockRef& a, const ClockRef& b) {
+  if (b == nullptr || a == b) return;
+  if (a == nullptr) {
+    a = b;
+    return;
+  }
+  Clock both{join_times(a->own, b->own), a->others};
+  join_into(both.others, b->others);
+  if (both.own == a->own && both.others == a->others) return;
+  a = std::make_shared<Clock>(std::move(both));
+}
+
+/// The clock with own accesses of some lanes of a warp up to a time.
+void add_lanes(ClockRef& a, const Warp& w, u32 lanes, u32 time) {
+  auto times = std::make_shared<Times>(*a->own);
+  for (u32 left = lanes & w.existing; left; left &= left - 1) {
+    u32& t = (*times)[w.index * kLanes + u32(__builtin_ctz(left))];
+    t = std::max(t, time);
+  }
+  a = std::make_shared<Clock>(Clock{std::move(times), a->others});
+}
+
+/// Adds to `sum` what the lanes know, have made visible and have heard.
+void gather(Knowledge& sum, BlockChecks& c, Warp& w, u32 lanes) {
+  WarpOrder& o = c.order[w.index];
+  for (u32 left = o.together ? 1u : lanes; left; left &= left - 1) {
+    const Knowledge& k = o.of(u32(__builtin_ctz(left)));
+    join_clock(sum.known, join_world(c, w.block->number, k.known, k.heard));
+  }
+  add_lanes(sum.known, w, lanes, c.time);
+  for (u32 left = c.plain ? 0 : lanes; left; left &= left - 1) {
+    const u32 lane = u32(__builtin_ctz(left));
+    const Knowledge& k = o.of(lane);
+    for (u32 r = 0; r < 2; ++r) {
+      if (k.visible[r] == nullptr) continue;
+      join_clock(sum.visible[r], k.visible[r]);
+      if ((*sum.visible[r]->own)[w.index * kLanes + lane] < k.visible_time[r])
+        add_lanes(sum.visible[r], w, 1u << lane, k.visible_time[r]);
+    }
+  }
+}
+
+void spread(WarpOrder& o) {
+  if (!o.together) return;
+  o.together = false;
+  o.lanes.resize(kLanes, o.lanes[0]);
+}
+
+/// Lanes that all know the same are one again.
+void regather(Warp& w, WarpOrder& o) {
+  if (o.together || w.live == 0) return;
+  const Knowledge& first = o.lanes[u32(__builtin_ctz(w.live))];
+  for (u32 left = w.live; left; left &= left - 1) {
+    const Knowledge& k = o.lanes[u32(__builtin_ctz(left))];
+    if (k.known != first.known || k.heard != first.heard) return;
+    for (u32 r = 0; r < 2; ++r) {
+      if (k.visible[r] != first.visible[r] || k.visible_time[r] != first.visible_time[r]) return;
+    }
+  }
+  o.lanes = {Knowledge(first)};
+  o.together = true;
+}
+
+void assign(Warp& w, BlockChecks& c, u32 lanes, const Knowledge& k) {
+  WarpOrder& o = c.order[w.index];
+  if ((w.live & ~lanes) == 0) {
+    o.lanes.assign(1, k);
+    o.together = true;
+  } else {
+    spread(o);
+    for (u32 left = lanes; left; left &= left - 1) o.lanes[u32(__builtin_ctz(left))] = k;
+  }
+  show_knowledge(*w.block, w.index);
+}
+
+void tick(Block& block) {
+  ++block.checks->time;
+  show_time(block);
+}
+
+std::unordered_map<u64, Given>& given_map(Warp& w, u64 place) {
+  const bool shared = place - reinterpret_cast<u64>(w.shared) < w.shared_bytes;
+  return shared ? w.block->checks->given : w.block->launch->checks->given;
+}
+
+/// A world that is this clock of a block, with own accesses of one lane.
+WorldRef world_of(Warp& w, u32 lane, ClockRef clock, u32 time) {
+  if ((*clock->own)[w.index * kLanes + lane] < time) add_lanes(clock, w, 1u << lane, time);
+  auto world = clock->others ? std::make_shared<World>(*clock->others) : std::make_shared<World>();
+  TimesRef& own = world->blocks[w.block->number];
+  own = join_times(own, clock->own);
+  return world;
+}
+
+void give_within(Given& given, const Warp& w, const WorldRef& world) {
+  if (given.block != w.block->number) given.within = nullptr;
+  given.block = w.block->number;
+  join_into(given.within, world);
+  join_into(given.within, given.beyond);
+}
+
+}  // namespace
+
+u32 known_time(Warp& w, u32 lane, u64 block, u32 thread) {
+  return known_time_of_any(w, lane, block, thread, 1);
+}
+
+u32 known_time_of_any(Warp& w, u32 lane, u64 block, u32 first, u32 count) {
+  const Clock& known = *w.block->checks->order[w.index].of(lane).known;
+  const Times* times = known.own.get();
+  if (block != w.block->number) {
+    if (known.others == nullptr) return 0;
+    if (known.others->everything) return ~0u;
+    const auto it = known.others->blocks.find(block);
+    if (it == known.others->blocks.end()) return 0;
+    times = it->second.get();
+  }
+  u32 latest = 0;
+  for (u32 i = first; i < std::min<u32>(first + count, u32(times->size())); ++i)
+    latest = std::max(latest, (*times)[i]);
+  return latest;
+}
+
+void order_block(Block& block) {
+  if (block.checks == nullptr || block.checks->order.empty()) return;
+  BlockChecks& c = *block.checks;
+  Knowledge sum;
+  if (!c.plain) {
+    for (Warp& w : block.warps) gather(sum, c, w, w.existing);
+  }
+  const u32 threads = block.launch->threads_per_block;
+  sum.known = std::make_shared<Clock>(
+      Clock{std::make_shared<Times>(threads, c.time), sum.known ? sum.known->others : nullptr});
+  for (Warp& w : block.warps) {
+    WarpOrder& o = c.order[w.index];
+    o.together = true;
+    o.lanes.assign(1, sum);
+  }
+  c.sets.clear(), c.merged.clear();  // no stamp that is not known refers to them
+  ++c.time;
+  show_knowledge(block, 0);
+  for (u32 i = 1; i < c.watching.size(); ++i) {
+    Watching& v = c.watching[i];
+    std::copy(c.watching[0].known, c.watching[0].known + kLanes, v.known);
+    v.least = c.watching[0].least, v.together = 1;
+  }
+  show_time(block);
+}
+
+void order_arrive(Warp& w, u32 lanes, u32 number) {
+  BlockChecks* c = racing(w);
+  if (c == nullptr) return;
+  c->barriers[number].used = true;
+  gather(c->barriers[number].sum, *c, w, lanes);
+  tick(*w.block);
+}
+
+void order_leave(Warp& w, u32 lanes, u32 number) {
+  BlockChecks* c = racing(w);
+  if (c != nullptr && c->barriers[number].used) assign(w, *c, lanes, c->barriers[number].sum);
+}
+
+void order_barrier_done(Block& block, u32 number) {
+  if (block.checks != nullptr && !block.checks->order.empty()) block.checks->barriers[number] = {};
+}
+
+void order_lanes(Warp& w, u32 lanes) {
+  BlockChecks* c = racing(w);
+  if (c == nullptr) return;
+  WarpOrder& o = c->order[w.index];
+  Knowledge& k = o.lanes[0];
+  if (o.together && c->plain && (w.live & ~lanes) == 0 && k.known.use_count() == 1 &&
+      k.known->own.use_count() == 1) {
+    Times& own = const_cast<Times&>(*k.known->own);  // nobody else has it
+    for (u32 left = lanes & w.existing; left; left &= left - 1)
+      own[w.index * kLanes + u32(__builtin_ctz(left))] = c->time;
+    show_knowledge(*w.block, w.index);
+  } else {
+    Knowledge sum;
+    gather(sum, *c, w, lanes);
+    assign(w, *c, lanes, sum);
+  }
+  tick(*w.block);
+}
+
+void order_fence(Warp& w, u32 lanes, Reach reach) {
+  BlockChecks* c = racing(w);
+  if (c == nullptr) return;
+  c->plain = false;
+  order_take(w, lanes, reach);
+  WarpOrder& o = c->order[w.index];
+  if ((w.live & ~lanes) != 0) spread(o);
+  for (u32 left = o.together ? 1u : lanes; left; left &= left - 1) {
+    Knowledge& k = o.of(u32(__builtin_ctz(left)));
+    for (u32 r = 0; r <= u32(reach); ++r) k.visible[r] = k.known, k.visible_time[r] = c->time;
+  }
+  show_knowledge(*w.block, w.index);
+  tick(*w.block);
+}
+
+void order_take(Warp& w, u32 lanes, Reach reach) {
+  BlockChecks* c = racing(w);
+  if (c == nullptr || c->plain) return;
+  WarpOrder& o = c->order[w.index];
+  const u64 me = w.block->number;
+  for (u32 left = o.together ? 1u : lanes; left; left &= left - 1) {
+    Knowledge& k = o.of(u32(__builtin_ctz(left)));
+    if (k.heard == nullptr) continue;
+    if (reach == Reach::device) {
+      k.known = join_world(*c, me, k.known, k.heard);
+      k.heard = nullptr;
+    } else if (const auto own = k.heard->blocks.find(me); own != k.heard->blocks.end()) {
+      k.known =
+          std::make_shared<Clock>(Clock{join_times(k.known->own, own->second), k.known->others});
+    }
+  }
+  regather(w, o);
+  show_knowledge(*w.block, w.index);
+}
+
+void order_hear(Warp& w, u32 lane, u64 place, Reach reach) {
+  BlockChecks* c = racing(w);
+  if (c == nullptr) return;
+  const auto& map = given_map(w, place);
+  const auto it = map.find(place);
+  if (it == map.end()) return;
+  const bool near = it->second.block == w.block->number;
+  WarpOrder& o = c->order[w.index];
+  c->plain = false;
+  spread(o);
+  if (near || reach == Reach::device)
+    join_into(o.lanes[lane].heard, near ? it->second.within : it->second.beyond);
+  show_knowledge(*w.block, w.index);
+}
+
+void order_give(Warp& w, u32 lane, u64 place, Reach reach, bool continues) {
+  BlockChecks* c = racing(w);
+  if (c == nullptr) return;
+  auto& map = given_map(w, place);
+  const Knowledge& k = c->order[w.index].of(lane);
+  if (k.visible[0] == nullptr) {
+    if (!continues) map.erase(place);
+    return;
+  }
+  Given& given = map[place];
+  if (!continues) given = {};
+  if (reach == Reach::device && k.visible[1] != nullptr)
+    join_into(given.beyond, world_of(w, lane, k.visible[1], k.visible_time[1]));
+  give_within(given, w, world_of(w, lane, k.visible[0], k.visible_time[0]));
+}
+
+void order_release(Warp& w, u32 lane, u64 place, Reach reach) {
+  BlockChecks* c = racing(w);
+  if (c == nullptr) return;
+  Given& given = given_map(w, place)[place];
+  const WorldRef world = world_of(w, lane, c->order[w.index].of(lane).known, c->time);
+  if (reach == Reach::device) join_into(given.beyond, world);
+  give_within(given, w, world);
+  tick(*w.block);
+}
+
+void order_acquire(Warp& w, u32 lane, u64 place, Reach reach) {
+  BlockChecks* c = racing(w);
+  if (c == nullptr) return;
+  const auto& map = given_map(w, place);
+  const auto it = map.find(place);
+  if (it == map.end()) return;
+  const bool near = it->second.block == w.block->number;
+  if (!near && reach == Reach::block) return;
+  WarpOrder& o = c->order[w.index];
+  spread(o);
+  Knowledge& k = o.lanes[lane];
+  k.known = join_world(*c, w.block->number, k.known, near ? it->second.within : it->second.beyond);
+  if (w.live >> lane <= 1) regather(w, o);  // the last lane
+  show_knowledge(*w.block, w.index);
+}
 
 }  // namespace attest::emulator

@@ -115,6 +115,17 @@ CheckerFinding finding_at(const Warp& w, const Op& op, u32 lane, std::string_vie
 
 }  // namespace
 
+std::string access_text(const LaunchState& launch, u32 cache) {
+  for (const auto& [index, code] : launch.program->codes) {
+    for (const Op& op : code->ops) {
+      const ptx::Instruction& i = code->function->body[op.origin];
+      if (op.cache != cache || i.opcode == "call") continue;
+      return fmt::format("{} ({})", line_text(*launch.program->module, i), written(i));
+    }
+  }
+  return {};
+}
+
 void note(Warp& w, const Op& op, u32 lane, std::string_view kind, std::string_view what) {
   LaunchState& launch = *w.block->launch;
   const std::tuple key{std::string(kind), code_of(w, op).index, op.origin};

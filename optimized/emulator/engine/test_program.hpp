@@ -27,6 +27,7 @@ class Buffer {
   explicit Buffer(std::size_t count, T fill = T{})
       : size_(count), data_(static_cast<T*>(Device::instance().allocate(count * sizeof(T)))) {
     std::fill(begin(), end(), fill);
+    Device::instance().mark_written(data_, count * sizeof(T));
   }
   Buffer(std::initializer_list<T> values) : Buffer(values.size()) {
     std::copy(values.begin(), values.end(), begin());

@@ -15,6 +15,10 @@ const char* attest_emulator_configure(const char* options);
  * Returns 0, or 1 when that range is not inside one live allocation. */
 int32_t attest_emulator_restrict(void* begin, uint64_t bytes);
 
+/* These bytes hold nothing that anybody wrote, though a copy has filled them: a kernel that reads
+ * them before it writes them has a finding. */
+void attest_emulator_unwritten(void* begin, uint64_t bytes);
+
 /* Number of findings since the last reset; kind and text of finding `index` (valid until reset). */
 uint32_t attest_emulator_finding_count(void);
 const char* attest_emulator_finding_kind(uint32_t index);

@@ -90,6 +90,9 @@ cudaError_t copy_rows(Runtime& runtime, Plane target, ConstPlane source, std::si
   for (std::size_t row = 0; row < rows; ++row) {
     std::memmove(static_cast<std::byte*>(target.address) + row * target.pitch,
                  static_cast<const std::byte*>(source.address) + row * source.pitch, width);
+    Device::instance().copy_written(
+        static_cast<std::byte*>(target.address) + row * target.pitch,
+        static_cast<const std::byte*>(source.address) + row * source.pitch, width);
   }
   return cudaSuccess;
 }
@@ -102,6 +105,8 @@ cudaError_t fill_rows(Plane target, int value, std::size_t width, std::size_t ro
   }
   for (std::size_t row = 0; row < rows; ++row) {
     std::memset(static_cast<std::byte*>(target.address) + row * target.pitch, value, width);
+    Device::instance().mark_written(static_cast<std::byte*>(target.address) + row * target.pitch,
+                                    width);
   }
   return cudaSuccess;
 }

@@ -25,6 +25,11 @@ int32_t attest_emulator_restrict(void* begin, uint64_t bytes) {
   return Device::instance().restrict_access(begin, bytes) ? 0 : 1;
 }
 
+void attest_emulator_unwritten(void* begin, uint64_t bytes) {
+  const std::lock_guard lock(Runtime::instance().mutex);
+  Device::instance().mark_written(begin, bytes, false);
+}
+
 uint32_t attest_emulator_finding_count(void) {
   const std::lock_guard lock(Runtime::instance().mutex);
   return static_cast<uint32_t>(Device::instance().findings().size());

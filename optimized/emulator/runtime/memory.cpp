@@ -21,7 +21,10 @@ cudaError_t allocate(Runtime& runtime, void** address, std::size_t bytes, Block 
   *address = nullptr;
   if (bytes == 0) return cudaSuccess;
   *address = runtime.allocate(bytes, block);
-  return *address == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
+  if (*address == nullptr) return cudaErrorMemoryAllocation;
+  // The host writes to memory of these kinds without telling anybody.
+  if (block.kind != MemoryKind::device) Device::instance().mark_written(*address, bytes);
+  return cudaSuccess;
 }
 
 bool is_pinned(MemoryKind kind) {

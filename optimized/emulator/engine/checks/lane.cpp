@@ -1,9 +1,45 @@
 // One lane's accesses, handed to the checkers that are on.
 #include "optimized/emulator/engine/checks/lane.hpp"
 
-namespace attest::emulator {
+#include "optimized/emulator/engine/block.hpp"
+#include "optimized/emulator/engine/checks/watching.hpp"
 
-void watch_lane(const Op&, Warp&, u32, Access, Space, u64, u32) {}
-void watch_copy(const Op&, Warp&, u32, u64, u64, u32) {}
+namespace attest::emulator {
+namespace {
+
+/// The warp with one lane executing.
+class OneLane {
+ public:
+  OneLane(Warp& warp, u32 lane) : warp_(warp), mask_(warp.mask) { warp.mask = 1u << lane; }
+  ~OneLane() { warp_.mask = mask_; }
+  OneLane(const OneLane&) = delete;
+  OneLane& operator=(const OneLane&) = delete;
+
+ private:
+  Warp& warp_;
+  u32 mask_;
+};
+
+}  // namespace
+
+void watch_lane(const Op& op, Warp& w, u32 lane, Access access, Space space, u64 address,
+                u32 bytes) {
+  u64 at[kLanes] = {};
+  at[lane] = address;
+  const OneLane one(w, lane);
+  if (w.watch & kWatchInit) init_lanes(op, w, access, space, at, bytes);
+  if (w.watch & kWatchRace) race_lanes(op, w, access, at, bytes);
+}
+
+void watch_copy(const Op& op, Warp& w, u32 lane, u64 to, u64 from, u32 bytes) {
+  u64 source[kLanes] = {}, target[kLanes] = {};
+  source[lane] = from, target[lane] = to;
+  const OneLane one(w, lane);
+  if (w.watch & kWatchInit) copy_bits(op, w, to, from, bytes);
+  if (w.watch & kWatchRace) {
+    race_lanes(op, w, Access::read, source, bytes);
+    race_lanes(op, w, Access::write, target, bytes);
+  }
+}
 
 }  // namespace attest::emulator

@@ -1,0 +1,381 @@
+// Mistakes that initcheck and racecheck are there to find, each named with its line, its thread and
+// the other side; and programs that are right, on which they are silent under every schedule.
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "optimized/emulator/engine/test_program.hpp"
+
+namespace attest::emulator {
+namespace {
+
+/// "programs.cu:123" of the line that carries the comment `LINE name`.
+std::string line_of(const std::string& name) {
+  const std::string source = text_of(ATTEST_CHECKS_SOURCE);
+  const std::size_t at = source.find("// LINE " + name + "\n");
+  EXPECT_NE(at, std::string::npos) << name;
+  return "programs.cu:" +
+         std::to_string(std::count(source.begin(), source.begin() + std::ptrdiff_t(at), '\n') + 1);
+}
+
+/// Device memory that nobody has filled.
+template <class T>
+struct Blank : Buffer<T> {
+  explicit Blank(std::size_t count) : Buffer<T>(count) {
+    Device::instance().mark_written(this->data(), count * sizeof(T), false);
+  }
+};
+
+class OnEverySet : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override { choose(GetParam()); }
+  void TearDown() override {
+    Device::instance().configure({});
+    Device::instance().reset_findings();
+  }
+  TestProgram program{text_of(ATTEST_CHECKS_PTX)};
+
+  /// The kernel runs to its end; what is found is of this kind, and one text has all the parts.
+  template <class... Arguments>
+  void expect(const std::string& kind, const std::vector<std::string>& parts,
+              const std::string& kernel, const Shape& shape, Arguments... arguments) {
+    EXPECT_EQ(program.trouble(kernel, shape, arguments...), "");
+    const auto& findings = Device::instance().findings();
+    bool named = false;
+    std::string all;
+    for (const CheckerFinding& finding : findings) {
+      EXPECT_EQ(finding.kind, kind) << finding.what;
+      EXPECT_NE(finding.what.find("kernel " + kernel), std::string::npos) << finding.what;
+      named |= std::all_of(parts.begin(), parts.end(), [&](const std::string& part) {
+        return finding.what.find(part) != std::string::npos;
+      });
+      all += finding.what + "\n";
+    }
+    EXPECT_TRUE(named) << testing::PrintToString(parts) << " in:\n" << all;
+    Device::instance().reset_findings();
+  }
+};
+class Mistakes : public OnEverySet {};
+INSTANTIATE_TEST_SUITE_P(All, Mistakes, testing::Values("baseline", "avx2", "avx512"),
+                         [](const auto& i) { return std::string(i.param); });
+
+TEST_P(Mistakes, ReadsBeforeTheBarrier) {
+  Buffer<int> in(64), out(64);
+  expect("racecheck",
+         {line_of("reads_before_barrier"), "reads 4 bytes of shared memory at offset",
+          "wrote at " + line_of("writes_without_barrier")},
+         "reads_before_barrier", {{1}, {64}}, in.data(), out.data());
+}
+TEST_P(Mistakes, OverwritesBeforeTheBarrier) {
+  Buffer<int> in(64), out(64);
+  std::iota(in.begin(), in.end(), 0);
+  expect("racecheck",
+         {line_of("overwrites_before_barrier"), "writes 4 bytes",
+          "read at " + line_of("reads_without_barrier")},
+         "overwrites_before_barrier", {{1}, {64}}, in.data(), out.data());
+}
+TEST_P(Mistakes, ReadsBeforeSyncwarp) {
+  Buffer<int> in(32), out(32);
+  expect("racecheck",
+         {line_of("reads_before_syncwarp"), "thread (0,0,0)",
+          "offset 0x4, which thread (1,0,0) wrote"},
+         "reads_before_syncwarp", {{1}, {32}}, in.data(), out.data());
+}
+TEST_P(Mistakes, OverwritesBeforeSyncwarp) {
+  Buffer<int> in(32), out(32);
+  expect("racecheck",
+         {line_of("overwrites_before_syncwarp"), "thread (0,0,0)", "which thread (1,0,0) read"},
+         "overwrites_before_syncwarp", {{1}, {32}}, in.data(), out.data());
+}
+TEST_P(Mistakes, SyncsHalfAWarp) {
+  Buffer<int> in(32), out(32);
+  expect("racecheck", {line_of("syncs_half_a_warp"), "wrote"}, "syncs_half_a_warp", {{1}, {32}},
+         in.data(), out.data());
+}
+TEST_P(Mistakes, LanesOfOneInstructionDisagree) {
+  Buffer<int> in{4, 4, 5}, out(32);
+  expect("racecheck", {line_of("lanes_disagree"), "thread (2,0,0)"}, "lanes_disagree", {{1}, {32}},
+         in.data(), out.data());
+  Buffer<int> same{4, 4, 4};
+  EXPECT_EQ(program.trouble("lanes_disagree", {{1}, {32}}, same.data(), out.data()), "");
+  EXPECT_TRUE(Device::instance().findings().empty());
+}
+TEST_P(Mistakes, WarpsDisagree) {
+  Buffer<int> in(64), out(64);
+  std::iota(in.begin(), in.end(), 0);
+  expect("racecheck",
+         {line_of("warps_disagree"), "thread (32,0,0)", "which thread (0,0,0) wrote as well"},
+         "warps_disagree", {{1}, {64}}, in.data(), out.data());
+  std::fill(in.begin(), in.end(), 3);
+  EXPECT_EQ(program.trouble("warps_disagree", {{1}, {64}}, in.data(), out.data()), "");
+  EXPECT_TRUE(Device::instance().findings().empty());
+}
+TEST_P(Mistakes, SharedMemoryThatNobodyWrote) {
+  Buffer<float> in(64), out(64);
+  expect(
+      "initcheck",
+      {line_of("shared_never_written"), "thread (0,0,0)",
+       "reads 4 bytes of shared memory at offset 0xfc that nothing has written", "15 more lanes"},
+      "shared_never_written", {{1}, {64}}, in.data(), out.data());
+}
+TEST_P(Mistakes, HalfOfAWord) {
+  Buffer<std::uint16_t> in(32);
+  Buffer<std::uint32_t> out(32);
+  expect("initcheck", {line_of("half_a_word"), "of which 2 nothing has written"},
+         "half_a_word_written", {{1}, {32}}, in.data(), out.data());
+}
+TEST_P(Mistakes, UninitialisedGlobalMemory) {
+  Blank<float> in(32);
+  Buffer<float> out(32);
+  expect("initcheck",
+         {line_of("uninitialised_global"), "global memory",
+          "0 bytes into an allocation of 128 bytes, that nothing has written"},
+         "uninitialised_global", {{1}, {32}}, in.data(), out.data());
+  Device::instance().mark_written(in.data(), 31 * sizeof(float));
+  expect("initcheck", {"thread (31,0,0)", "124 bytes into"}, "uninitialised_global", {{1}, {32}},
+         in.data(), out.data());
+  Device::instance().copy_written(in.data() + 31, out.data(), sizeof(float));
+  EXPECT_EQ(program.trouble("uninitialised_global", {{1}, {32}}, in.data(), out.data()), "");
+  EXPECT_TRUE(Device::instance().findings().empty());
+  // A kernel's own writes count: the output of one launch is the input of the next.
+  Blank<float> between(32);
+  EXPECT_EQ(program.trouble("uninitialised_global", {{1}, {32}}, in.data(), between.data()), "");
+  EXPECT_EQ(program.trouble("uninitialised_global", {{1}, {32}}, between.data(), out.data()), "");
+  EXPECT_TRUE(Device::instance().findings().empty());
+}
+TEST_P(Mistakes, UninitialisedLocalArray) {
+  Buffer<int> in(16), out(32);
+  std::iota(in.begin(), in.end(), 0);
+  expect("initcheck", {line_of("uninitialised_local"), "local memory"}, "uninitialised_local",
+         {{1}, {32}}, in.data(), out.data());
+}
+TEST_P(Mistakes, UninitialisedCounter) {
+  Blank<unsigned> counter(1);
+  expect("initcheck", {"atom.global.add.u32", "thread (0,0,0)", "updates 4 bytes"},
+         "uninitialised_counter", {{1}, {32}}, counter.data());
+}
+TEST_P(Mistakes, BlocksWriteOnePlace) {
+  Buffer<int> out(1);
+  expect("racecheck",
+         {line_of("blocks_write_one_place"), "block (1,0,0), thread (5,0,0)",
+          "which thread (5,0,0) of block (0,0,0) wrote as well"},
+         "blocks_write_one_place", {{2}, {32}}, out.data());
+}
+TEST_P(Mistakes, ReadsAnotherBlocksOutput) {
+  Buffer<int> a(64), out(64);
+  EXPECT_EQ(program.trouble("reads_other_block", {{2}, {32}}, a.data(), out.data()), "");
+  const auto& findings = Device::instance().findings();
+  ASSERT_EQ(findings.size(), 2u);  // one block reads too early, or too late for the other's write
+  for (const CheckerFinding& finding : findings) EXPECT_EQ(finding.kind, "racecheck");
+  EXPECT_NE(findings[0].what.find(line_of("writes_for_other_block")), std::string::npos);
+  EXPECT_NE(findings[0].what.find("which thread (0,0,0) of block (0,0,0) read at " +
+                                  line_of("reads_other")),
+            std::string::npos)
+      << findings[0].what;
+  EXPECT_NE(findings[1].what.find("of block (0,0,0) wrote at"), std::string::npos)
+      << findings[1].what;
+}
+TEST_P(Mistakes, MissingBarrierInGlobalMemory) {
+  Buffer<int> a(64), out(64);
+  expect("racecheck", {line_of("missing_barrier_in_global"), "global memory"},
+         "missing_barrier_in_global", {{1}, {64}}, a.data(), out.data());
+}
+TEST_P(Mistakes, LastBlockWithoutFence) {
+  Buffer<int> in(4), partial(4), out(1);
+  for (const char* kernel : {"last_block_without_fence", "last_block_with_block_fence"}) {
+    Buffer<unsigned> done(1);
+    expect("racecheck", {line_of("last_block"), "of block (0,0,0) wrote"}, kernel, {{4}, {32}},
+           in.data(), partial.data(), done.data(), out.data());
+  }
+}
+TEST_P(Mistakes, FlagThatIsNoVolatile) {
+  Buffer<int> data(32), flag(1), out(33);
+  expect("racecheck", {line_of("polls_plain_flag"), "wrote at " + line_of("plain_flag")},
+         "plain_flag", {{2}, {32}}, data.data(), flag.data(), out.data());
+}
+TEST_P(Mistakes, FlagWithoutAcquire) {
+  Buffer<int> data(32), flag(1), out(33);
+  expect("racecheck", {line_of("without_acquire"), "of block (0,0,0) wrote"},
+         "flag_without_acquire", {{2}, {32}}, data.data(), flag.data(), out.data());
+}
+TEST_P(Mistakes, AtomicsOfOneBlockOnly) {
+  Buffer<unsigned> count(1);
+  expect("racecheck", {"atom.global.cta.add.u32", "atomic for its own block only"},
+         "atomics_of_one_block", {{2}, {32}}, count.data());
+}
+TEST_P(Mistakes, ReadsWhatOthersCount) {
+  Buffer<unsigned> count(1), out(1);
+  expect("racecheck", {line_of("reads_what_others_count"), "wrote"}, "reads_what_others_count",
+         {{1}, {64}}, count.data(), out.data());
+}
+TEST_P(Mistakes, NamedBarrierForTheWrongWarps) {
+  Buffer<int> in(64), out(64);
+  std::iota(in.begin(), in.end(), 0);
+  expect("racecheck", {line_of("waits_for_nobody"), "thread (64,0,0)"}, "waits_for_nobody",
+         {{1}, {96}}, in.data(), out.data(), 1);
+}
+TEST_P(Mistakes, PaddingThatSomebodyUses) {
+  Blank<int> from(96), to(96);
+  Buffer<int> out(32);
+  EXPECT_EQ(program.trouble("fills_structs", {{1}, {32}}, from.data()), "");
+  EXPECT_EQ(program.trouble("copies_structs", {{1}, {32}}, from.data(), to.data(), out.data()), "");
+  EXPECT_TRUE(Device::instance().findings().empty());
+  for (int i = 0; i < 32; ++i) EXPECT_EQ(out[std::size_t(i)], i + 12);
+  expect("initcheck", {line_of("reads_padding"), "of which 3 nothing has written"}, "reads_padding",
+         {{1}, {32}}, to.data(), out.data());
+}
+TEST_P(Mistakes, EachCheckerCanBeTurnedOff) {
+  Blank<float> in(64);
+  Buffer<float> out(64);
+  for (const Checks checks : {Checks{true, false, true}, Checks{true, false, false}}) {
+    Device::instance().configure({.checks = checks});
+    EXPECT_EQ(program.trouble("uninitialised_global", {{1}, {32}}, in.data(), out.data()), "");
+  }
+  Device::instance().configure({.checks = {true, true, false}});
+  EXPECT_EQ(program.trouble("reads_before_barrier", {{1}, {64}}, out.data(), out.data()), "");
+  EXPECT_TRUE(Device::instance().findings().empty());
+}
+
+class Right : public OnEverySet {
+ protected:
+  /// Runs under several orders; `prepare` gives each run its memory.
+  template <class Run>
+  void in_every_order(const Run& run) {
+    for (std::uint64_t seed = 0; seed < 12; ++seed) {
+      Device::instance().configure({.schedule = seed});
+      run();
+      for (const CheckerFinding& f : Device::instance().findings())
+        ADD_FAILURE() << "schedule " << seed << ": " << f.kind << ": " << f.what;
+      Device::instance().reset_findings();
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(All, Right, testing::Values("baseline", "avx2", "avx512"),
+                         [](const auto& i) { return std::string(i.param); });
+
+TEST_P(Right, TreeReduction) {
+  in_every_order([&] {
+    Buffer<int> in(256);
+    Blank<int> out(1);
+    std::iota(in.begin(), in.end(), 0);
+    EXPECT_EQ(program.trouble("tree_reduction", {{1}, {256}}, in.data(), out.data()), "");
+    EXPECT_EQ(out[0], 255 * 128);
+  });
+}
+TEST_P(Right, DoubleBuffering) {
+  in_every_order([&] {
+    Buffer<float> in(64 * 7, 1);
+    Blank<float> out(64);
+    EXPECT_EQ(program.trouble("double_buffering", {{1}, {64}}, in.data(), out.data(), 7), "");
+    EXPECT_EQ(out[5], 7 * 16);
+  });
+}
+TEST_P(Right, ProducerAndConsumers) {
+  in_every_order([&] {
+    Buffer<int> in(32 * 9);
+    Blank<int> out(64);
+    std::iota(in.begin(), in.end(), 0);
+    EXPECT_EQ(program.trouble("producer_and_consumers", {{1}, {96}}, in.data(), out.data(), 9), "");
+    for (int i = 0; i < 64; ++i) EXPECT_EQ(out[std::size_t(i)], 9 * (31 - i % 32) + 32 * 36) << i;
+  });
+}
+TEST_P(Right, WarpPipeline) {
+  in_every_order([&] {
+    Buffer<int> in(128, 1);
+    Blank<int> out(128);
+    EXPECT_EQ(program.trouble("warp_pipeline", {{1}, {128}}, in.data(), out.data(), 10), "");
+    for (const int v : out.values()) EXPECT_EQ(v, 1024);
+  });
+}
+TEST_P(Right, LastBlockDone) {
+  in_every_order([&] {
+    Buffer<int> in{1, 2, 3, 4, 5, 6};
+    Blank<int> partial(6), out(1);
+    Buffer<unsigned> done(1);
+    EXPECT_EQ(program.trouble("last_block_done", {{6}, {32}}, in.data(), partial.data(),
+                              done.data(), out.data()),
+              "");
+    EXPECT_EQ(out[0], 42);
+  });
+}
+TEST_P(Right, FlagWithFences) {
+  in_every_order([&] {
+    Blank<int> data(32), out(33);
+    Buffer<int> flag(1);
+    EXPECT_EQ(
+        program.trouble("flag_with_fences", {{2}, {32}}, data.data(), flag.data(), out.data()), "");
+    EXPECT_EQ(out[31], 38);
+  });
+}
+TEST_P(Right, LookBack) {
+  in_every_order([&] {
+    Buffer<int> in(8, 3), ready(8);
+    Blank<int> prefix(8), out(8 * 32);
+    EXPECT_EQ(program.trouble("look_back", {{8}, {32}}, in.data(), prefix.data(), ready.data(),
+                              out.data()),
+              "");
+    EXPECT_EQ(out[7 * 32 + 1], 22);
+  });
+}
+TEST_P(Right, SpinLock) {
+  in_every_order([&] {
+    Buffer<int> lock(1), count(1);
+    EXPECT_EQ(program.trouble("spin_lock", {{4}, {64}}, lock.data(), count.data()), "");
+    EXPECT_EQ(count[0], 16);
+  });
+}
+TEST_P(Right, BytesSideBySide) {
+  in_every_order([&] {
+    Buffer<std::uint8_t> in(128, 3);
+    Blank<std::uint8_t> out(256);
+    EXPECT_EQ(program.trouble("bytes_side_by_side", {{2}, {128}}, in.data(), out.data()), "");
+    for (const int v : out.values()) EXPECT_EQ(v, 6);
+  });
+}
+TEST_P(Right, Histogram) {
+  in_every_order([&] {
+    Buffer<int> in(512), out(16);
+    std::iota(in.begin(), in.end(), 0);
+    EXPECT_EQ(program.trouble("histogram", {{4}, {128}}, in.data(), out.data()), "");
+    for (const int v : out.values()) EXPECT_EQ(v, 32);
+  });
+}
+TEST_P(Right, AllSayTheSame) {
+  in_every_order([&] {
+    Buffer<int> in(128);
+    Blank<int> out(1);
+    std::iota(in.begin(), in.end(), 0);
+    EXPECT_EQ(program.trouble("all_say_the_same", {{2}, {128}}, in.data(), out.data()), "");
+    EXPECT_EQ(out[0], 1);
+  });
+}
+TEST_P(Right, GridBarrier) {
+  in_every_order([&] {
+    Blank<int> a(5 * 32), out(5 * 32);
+    Buffer<unsigned> count(1);
+    EXPECT_EQ(program.trouble("grid_barrier", {{5}, {32}, 0, true}, a.data(), count.data(),
+                              out.data(), 3),
+              "");
+    for (const int v : out.values()) EXPECT_EQ(v, 2);
+  });
+}
+TEST_P(Right, CallsWithLocals) {
+  in_every_order([&] {
+    Buffer<int> in(128, 1);
+    Blank<int> out(32);
+    EXPECT_EQ(program.trouble("calls_with_locals", {{1}, {32}}, in.data(), out.data()), "");
+    for (const int v : out.values()) EXPECT_EQ(v, 8);
+  });
+}
+TEST_P(Right, InPlace) {
+  in_every_order([&] {
+    Buffer<float> a(1000, 1);
+    EXPECT_EQ(program.trouble("in_place", {{3}, {64}}, a.data(), 1000), "");
+    for (const float v : a.values()) EXPECT_EQ(v, 3);
+  });
+}
+
+}  // namespace
+}  // namespace attest::emulator

@@ -1,0 +1,180 @@
+// Judges accesses to global memory, by threads of any block. A launch begins after what came before
+// it, so its shadow starts empty. Two readers per granule are kept, of different blocks when there
+// are; when a third comes a race may be missed, but no alarm is false.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "optimized/emulator/engine/checks/state.hpp"
+
+namespace attest::emulator {
+namespace {
+
+constexpr u32 kPageShift = 12;
+constexpr u64 kShadowBytesMax = u64{1} << 30;  // per launch; accesses beyond are not judged
+constexpr u32 kTimeShift = 38, kBlockShift = 14;
+constexpr u64 kBlockMask = (u64{1} << 24) - 1;
+constexpr FarStamp kMulti = 1 << 10, kWide = 1 << 11, kStrongFar = 1 << 12, kBeyond = 1 << 13;
+
+u64 block_of(FarStamp s) {
+  return (s >> kBlockShift) & kBlockMask;
+}
+u32 time_of(FarStamp s) {
+  return u32(s >> kTimeShift);
+}
+u32 thread_of(FarStamp s) {
+  return u32(s & 1023);
+}
+FarStamp who(FarStamp s) {
+  return s & (kBlockMask << kBlockShift | kMulti | kWide | 1023);
+}
+
+FarCell* cells_of(LaunchChecks& c, u64 page, u32 shift) {
+  LaunchChecks::Near& near = c.near[page % std::size(c.near)];
+  if (near.page == page) return near.cells;
+  auto it = c.pages.find(page);
+  if (it == c.pages.end()) {
+    const u64 count = (u64{1} << kPageShift) >> shift;
+    if (c.bytes + count * sizeof(FarCell) > kShadowBytesMax) return nullptr;
+    c.bytes += count * sizeof(FarCell);
+    it = c.pages.emplace(page, std::make_unique<std::vector<FarCell>>(count)).first;
+  }
+  near = {page, it->second->data()};
+  return near.cells;
+}
+
+struct FarJudge {
+  const Op& op;
+  Warp& w;
+  u32 lane;
+  Access access;
+  u64 address;
+  u32 bytes;
+  FarStamp mine;
+
+  bool is_ordered(FarStamp s) const {
+    if (s == 0 || who(s) == who(mine)) return true;
+    const u64 block = block_of(s);
+    u32 first = thread_of(s), count = 1;
+    if (s & kMulti) first &= ~31u, count = kLanes;
+    if (s & kWide) first = 0, count = w.block->launch->threads_per_block;
+    return time_of(s) <= known_time_of_any(w, lane, block, first, count);
+  }
+
+  /// Atomics and volatile accesses may meet, when each reaches the other's block.
+  bool may_meet(FarStamp s) const {
+    if (!(s & mine & kStrongFar)) return false;
+    return block_of(s) == block_of(mine) || (s & mine & kBeyond);
+  }
+
+  std::string thread_text(FarStamp s) const {
+    const LaunchState& l = *w.block->launch;
+    const u64 b = block_of(s);
+    const std::string block =
+        fmt::format("block ({},{},{})", b % l.grid[0], b / l.grid[0] % l.grid[1],
+                    b / (u64(l.grid[0]) * l.grid[1]));
+    if (s & kWide) return "threads of " + block;
+    if (s & kMulti) return fmt::format("threads of warp {} of {}", thread_of(s) / kLanes, block);
+    const u32 t = thread_of(s);
+    return fmt::format("thread ({},{},{}) of {}", t % l.extent[0], t / l.extent[0] % l.extent[1],
+                       t / (l.extent[0] * l.extent[1]), block);
+  }
+
+  void report(FarStamp other, u16 other_op, std::string_view did) const {
+    if (!report_once(w, op, kWatchRace)) return;
+    std::string where = other_op == kUnknownOp ? "" : access_text(*w.block->launch, other_op);
+    if (!where.empty()) where = " at " + where;
+    const bool near = block_of(other) == block_of(mine);
+    const bool narrow = (other & mine & kStrongFar) != 0;
+    const std::string_view missing =
+        narrow ? "one of the two is atomic for its own block only (.cta)"
+        : near ? "a barrier between them is missing"
+               : "a fence (__threadfence) with a flag or an atomic, or a grid-wide barrier between "
+                 "them is missing";
+    note(
+        w, op, lane, "racecheck",
+        fmt::format("{} {} bytes of global memory at {:#x}, which {} {}{}; nothing orders the two: "
+                    "{}",
+                    access == Access::read    ? "reads"
+                    : access == Access::write ? "writes"
+                                              : "updates",
+                    bytes, address, thread_text(other), did, where, missing));
+  }
+
+  bool is_silent(FarStamp other, u64 place, u32 width, const u64* at) const {
+    u8 value[32], theirs[32];
+    if (access != Access::write || bytes > sizeof value || !stored_bytes(op, w, lane, bytes, value))
+      return false;
+    const u32 l = thread_of(other) % kLanes;
+    const bool same_operation = at != nullptr && block_of(other) == block_of(mine) &&
+                                thread_of(other) / kLanes == w.index && ((w.mask >> l) & 1) &&
+                                time_of(other) == time_of(mine);
+    if (same_operation && at[l] <= place && place + width <= at[l] + bytes &&
+        stored_bytes(op, w, l, bytes, theirs))
+      return std::memcmp(value + (place - address), theirs + (place - at[l]), width) == 0;
+    return std::memcmp(reinterpret_cast<const void*>(place), value + (place - address), width) == 0;
+  }
+
+  /// Where the readers of a block are kept, or can be.
+  void add_reader(FarCell& cell) const {
+    const u16 fresh_op = u16(std::min(op.cache, kUnknownOp));
+    for (u32 i = 0; i < 2; ++i) {
+      FarStamp& s = cell.readers[i];
+      if (s == mine) return;
+      if (is_ordered(s)) {
+        s = mine, cell.reader_ops[i] = fresh_op;
+        return;
+      }
+      if (block_of(s) != block_of(mine)) continue;
+      // The earlier time, for all of them: a race may be missed, but no alarm is false.
+      const u64 time = std::min(time_of(s), time_of(mine));
+      const FarStamp kind = thread_of(s) / kLanes == w.index ? s & kWide : kWide;
+      const FarStamp strong = s & mine & (kStrongFar | kBeyond);
+      s = time << kTimeShift | block_of(mine) << kBlockShift | strong | kind | kMulti |
+          (thread_of(mine) | 31);
+      cell.reader_ops[i] = fresh_op;
+      return;
+    }
+  }
+
+  void judge(FarCell& cell, u64 place, u32 width, const u64* at) const {
+    if (cell.writer != 0 && !may_meet(cell.writer) && !is_ordered(cell.writer) &&
+        !is_silent(cell.writer, place, width, at))
+      report(cell.writer, cell.writer_op, access == Access::read ? "wrote" : "wrote as well");
+    if (access == Access::read) {
+      add_reader(cell);
+      return;
+    }
+    for (u32 i = 0; i < 2; ++i) {
+      const FarStamp s = cell.readers[i];
+      if (s != 0 && !may_meet(s) && !is_ordered(s)) report(s, cell.reader_ops[i], "read");
+      cell.readers[i] = 0;
+    }
+    cell.writer = mine, cell.writer_op = u16(std::min(op.cache, kUnknownOp));
+  }
+};
+
+}  // namespace
+
+void race_far(const Op& op, Warp& w, u32 lane, Access access, u64 address, u32 bytes,
+              const u64* at) {
+  LaunchState& launch = *w.block->launch;
+  LaunchChecks& c = *launch.checks;
+  const u64 block = w.block->number, time = w.block->checks->time;
+  if (block >= kBlockMask || time >> 26 != 0) return;  // stamps have no room for these
+  const u64 strong = memory_flags(op) & kStrong
+                         ? kStrongFar | (memory_flags(op) & kBlockReach ? FarStamp{0} : kBeyond)
+                         : FarStamp{0};
+  const FarStamp mine =
+      time << kTimeShift | block << kBlockShift | strong | (w.index * kLanes + lane);
+  const FarJudge judge{op, w, lane, access, address, bytes, mine};
+  const u32 shift = std::min<u32>(launch.program->global_granule, 2);
+  for (u64 place = address >> shift << shift; place < address + bytes; place += u64{1} << shift) {
+    FarCell* cells = cells_of(c, place >> kPageShift, shift);
+    if (cells == nullptr) return;
+    judge.judge(cells[(place & ((u64{1} << kPageShift) - 1)) >> shift], place, 1u << shift, at);
+  }
+}
+
+}  // namespace attest::emulator

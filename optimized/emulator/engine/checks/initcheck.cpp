@@ -1,0 +1,137 @@
+// Judges reads of memory that nothing has written, byte by byte. A load whose value only travels to
+// stores is not judged: it carries what it found, so that copies of structs with padding are
+// silent. The vector code (init_lanes.hpp) answers the usual case, in which all is well.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "optimized/emulator/engine/checks/state.hpp"
+
+namespace attest::emulator {
+namespace {
+
+/// Where the bits of an address are; bits == nullptr: nothing is kept of it.
+struct Place {
+  u8* bits = nullptr;
+  u64 at = 0;  // index of the bit
+  Space space = Space::global;
+};
+
+Place place_of(const Op& op, Warp& w, u64 address) {
+  BlockChecks& c = *w.block->checks;
+  const u64 shared = reinterpret_cast<u64>(w.shared);
+  if (address - shared < w.shared_bytes)
+    return {c.shared_bits.data(), address - shared, Space::shared};
+  const u64 local = c.watching[w.index].local_begin;
+  if (address - local < w.local_stride * kLanes * w.block->launch->warps_per_block)
+    return {c.local_bits.data(), address - local, Space::local};
+  if (address - reinterpret_cast<u64>(w.parameters) < w.parameter_bytes)
+    return {nullptr, 0, Space::param};
+  Region& region = c.regions[op.cache];
+  if (address - region.begin >= region.bytes) {
+    const Memory::Written written = w.block->launch->memory->written_at(address);
+    region = {written.begin, written.bytes, written.bits};
+    if (address - region.begin >= region.bytes) return {};
+  }
+  return {region.bits, address - region.begin, Space::global};
+}
+
+u32 bits_at(const Place& p, u32 count) {
+  if (p.bits == nullptr) return u32((u64{1} << count) - 1);
+  u64 word;
+  __builtin_memcpy(&word, p.bits + p.at / 8, sizeof word);
+  const u64 mask = (u64{1} << count) - 1;
+  return u32((word >> (p.at % 8)) & mask);
+}
+
+/// Blocks on other host threads may set neighbouring bits.
+void set_bits(const Place& p, u32 count, u32 values) {
+  if (p.bits == nullptr) return;
+  for (u32 i = 0; i < count; ++i) {
+    u8* byte = p.bits + (p.at + i) / 8;
+    const u8 bit = u8(1u << ((p.at + i) % 8));
+    if ((values >> i) & 1) {
+      if (!(__atomic_load_n(byte, __ATOMIC_RELAXED) & bit))
+        __atomic_fetch_or(byte, bit, __ATOMIC_RELAXED);
+    } else {
+      __atomic_fetch_and(byte, u8(~bit), __ATOMIC_RELAXED);
+    }
+  }
+}
+
+void report(const Op& op, Warp& w, Access access, u32 lanes, u64 address, const Place& place,
+            u32 bytes, u32 missing) {
+  if (!report_once(w, op, kWatchInit)) return;
+  const u32 lane = u32(__builtin_ctz(lanes));
+  std::string where;
+  if (place.space == Space::global) {
+    const Region& r = w.block->checks->regions[op.cache];
+    where = fmt::format("global memory at {:#x}, {} bytes into an allocation of {} bytes,", address,
+                        address - r.begin, r.bytes);
+  } else if (place.space == Space::shared) {
+    where = fmt::format("shared memory at offset {:#x}", place.at);
+  } else {
+    where = fmt::format("local memory at offset {:#x}", place.at % w.local_stride);
+  }
+  std::string more;
+  const u32 count = u32(__builtin_popcount(lanes));
+  if (count > 1) more = fmt::format("; so do {} more lanes of the warp", count - 1);
+  note(w, op, lane, "initcheck",
+       fmt::format("{} {} bytes of {} {} nothing has written{}",
+                   access == Access::update ? "updates" : "reads", bytes, where,
+                   missing == bytes ? "that" : fmt::format("of which {}", missing), more));
+}
+
+/// Number i of the carried values of an access, or kNone.
+u32 carried_of(const Op& op, u32 i) {
+  return memory_flags(op) & kCarries ? op.list[op.count + i] : kNone;
+}
+
+}  // namespace
+
+void copy_bits(const Op& op, Warp& w, u64 to, u64 from, u32 bytes) {
+  for (u32 i = 0; i < bytes; i += 8) {
+    const u32 count = std::min(bytes - i, 8u);
+    set_bits(place_of(op, w, to + i), count, bits_at(place_of(op, w, from + i), count));
+  }
+}
+
+void init_lanes(const Op& op, Warp& w, Access access, Space, const u64* at, u32 bytes) {
+  BlockChecks& c = *w.block->checks;
+  Carried* carried = c.watching[w.index].carried;
+  const u32 count = memory_flags(op) & kCarries ? op.count : 1, width = bytes / count;
+  const u32 all = u32((u64{1} << width) - 1);
+  u32 bad = 0, missing = 0;
+  Place first_place;
+  for (u32 left = w.mask; left; left &= left - 1) {
+    const u32 lane = u32(__builtin_ctz(left)), own = 1u << lane;
+    for (u32 i = 0; i < count; ++i) {
+      Place place = place_of(op, w, at[lane] + u64(i) * width);
+      const u32 number = carried_of(op, i);
+      if (access == Access::write) {
+        const bool whole = number == kNone || (carried[number].whole & own);
+        set_bits(place, width, whole ? ~0u : carried[number].partial[lane]);
+        continue;
+      }
+      const u32 found = bits_at(place, width) & all;
+      if (number != kNone) {
+        Carried& to = carried[number];
+        to.whole = found == all ? to.whole | own : to.whole & ~own;
+        to.partial[lane] = u8(found);
+      } else if (found != all && !(memory_flags(op) & kUnjudged)) {
+        if (bad == 0) {
+          first_place = place_of(op, w, at[lane]);
+          missing = bytes - u32(__builtin_popcountll(bits_at(first_place, bytes)));
+        }
+        bad |= own;
+      }
+      if (access == Access::update) set_bits(place, width, ~0u);
+    }
+  }
+  if (bad != 0) {
+    const u32 lane = u32(__builtin_ctz(bad));
+    report(op, w, access, bad, at[lane], first_place, bytes, missing);
+  }
+}
+
+}  // namespace attest::emulator

@@ -1,0 +1,383 @@
+// What checks_test.cpp runs: each mistake that initcheck or racecheck is there to find, and beside
+// it programs that look alike and are right.
+#include <cstdint>
+
+#define KERNEL extern "C" __global__ void
+
+// --- mistakes: the line with the comment is the one that the finding names ---
+
+KERNEL reads_before_barrier(const int* in, int* out) {
+  __shared__ int s[64];
+  s[threadIdx.x] = in[threadIdx.x];               // LINE writes_without_barrier
+  out[threadIdx.x] = s[(threadIdx.x + 40) % 64];  // LINE reads_before_barrier
+}
+
+KERNEL overwrites_before_barrier(const int* in, int* out) {
+  __shared__ int s[64];
+  s[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  const int v = s[63 - threadIdx.x];  // LINE reads_without_barrier
+  s[threadIdx.x] = v + 1;             // LINE overwrites_before_barrier
+  __syncthreads();
+  out[threadIdx.x] = s[threadIdx.x];
+}
+
+KERNEL reads_before_syncwarp(const int* in, int* out) {
+  __shared__ int s[32];
+  s[threadIdx.x] = in[threadIdx.x];
+  out[threadIdx.x] = s[threadIdx.x ^ 1];  // LINE reads_before_syncwarp
+}
+
+KERNEL overwrites_before_syncwarp(const int* in, int* out) {
+  __shared__ int s[32];
+  s[threadIdx.x] = in[threadIdx.x];
+  __syncwarp();
+  const int v = s[threadIdx.x ^ 1];
+  s[threadIdx.x] = v + 1;  // LINE overwrites_before_syncwarp
+  __syncwarp();
+  out[threadIdx.x] = s[threadIdx.x];
+}
+
+// Lanes 0 to 15 do not wait for lanes 16 to 31.
+KERNEL syncs_half_a_warp(const int* in, int* out) {
+  __shared__ int s[32];
+  s[threadIdx.x] = in[threadIdx.x];
+  __syncwarp(threadIdx.x < 16 ? 0xffff : 0xffff0000);
+  out[threadIdx.x] = s[threadIdx.x ^ 16];  // LINE syncs_half_a_warp
+}
+
+KERNEL lanes_disagree(const int* in, int* out) {
+  __shared__ int s;
+  if (threadIdx.x < 3) s = in[threadIdx.x];  // LINE lanes_disagree
+  __syncthreads();
+  out[threadIdx.x] = s;
+}
+
+KERNEL warps_disagree(const int* in, int* out) {
+  __shared__ int s[32];
+  s[threadIdx.x % 32] = in[threadIdx.x];  // LINE warps_disagree
+  __syncthreads();
+  out[threadIdx.x] = s[threadIdx.x % 32];
+}
+
+KERNEL shared_never_written(const float* in, float* out) {
+  __shared__ float s[64];
+  if (threadIdx.x < 48) s[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  out[threadIdx.x] = s[63 - threadIdx.x] * 2;  // LINE shared_never_written
+}
+
+KERNEL half_a_word_written(const uint16_t* in, uint32_t* out) {
+  __shared__ alignas(4) uint16_t s[64];
+  s[2 * threadIdx.x] = in[threadIdx.x];
+  __syncwarp();
+  const uint32_t word = *reinterpret_cast<uint32_t*>(&s[2 * threadIdx.x]);  // LINE half_a_word
+  out[threadIdx.x] = word + 1;
+}
+
+KERNEL uninitialised_global(const float* in, float* out) {
+  out[threadIdx.x] = in[threadIdx.x] + 1;  // LINE uninitialised_global
+}
+
+KERNEL uninitialised_local(const int* in, int* out) {
+  int a[16];
+  for (int i = 0; i < 15; ++i) a[(in[i] + threadIdx.x) % 16] = i;
+  int sum = 0;
+  for (int i = 0; i < 16; ++i) sum += a[(in[i] + 1) % 16];  // LINE uninitialised_local
+  out[threadIdx.x] = sum;
+}
+
+KERNEL uninitialised_counter(unsigned* counter) {
+  atomicAdd(counter, 1u);
+}
+
+KERNEL blocks_write_one_place(int* out) {
+  if (threadIdx.x == 5) out[0] = blockIdx.x;  // LINE blocks_write_one_place
+}
+
+KERNEL reads_other_block(int* a, int* out) {
+  a[blockIdx.x * 32 + threadIdx.x] = threadIdx.x;  // LINE writes_for_other_block
+  out[blockIdx.x * 32 + threadIdx.x] = a[(blockIdx.x ^ 1) * 32 + threadIdx.x];  // LINE reads_other
+}
+
+KERNEL missing_barrier_in_global(int* a, int* out) {
+  a[threadIdx.x] = threadIdx.x;
+  out[threadIdx.x] = a[63 - threadIdx.x];  // LINE missing_barrier_in_global
+}
+
+template <int kFence>
+__device__ void last_block(const int* in, volatile int* partial, unsigned* done, int* out) {
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    partial[blockIdx.x] = in[blockIdx.x] * 2;
+    if (kFence == 1) __threadfence_block();
+    if (kFence == 2) __threadfence();
+    last = atomicAdd(done, 1u) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (last && threadIdx.x == 1) {
+    const int* plain = const_cast<const int*>(partial);
+    int sum = 0;
+    for (unsigned i = 0; i < gridDim.x; ++i) sum += plain[i];  // LINE last_block
+    *out = sum;
+  }
+}
+KERNEL last_block_without_fence(const int* in, int* partial, unsigned* done, int* out) {
+  last_block<0>(in, partial, done, out);
+}
+KERNEL last_block_with_block_fence(const int* in, int* partial, unsigned* done, int* out) {
+  last_block<1>(in, partial, done, out);
+}
+KERNEL last_block_done(const int* in, int* partial, unsigned* done, int* out) {
+  last_block<2>(in, partial, done, out);
+}
+
+template <bool kVolatile, bool kAcquire>
+__device__ void hand_over(int* data, int* flag, int* out) {
+  if (blockIdx.x == 0) {
+    data[threadIdx.x] = threadIdx.x + 7;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      __threadfence();
+      if (kVolatile)
+        *static_cast<volatile int*>(flag) = 1;
+      else
+        *flag = 1;  // LINE plain_flag
+    }
+    return;
+  }
+  if (threadIdx.x == 0) {
+    while (*static_cast<volatile int*>(flag) == 0) {  // LINE polls_plain_flag
+    }
+    if (kAcquire) __threadfence();
+    out[32] = data[0];  // LINE without_acquire
+  }
+  __syncthreads();
+  out[threadIdx.x] = data[threadIdx.x];
+}
+KERNEL plain_flag(int* data, int* flag, int* out) {
+  hand_over<false, true>(data, flag, out);
+}
+KERNEL flag_without_acquire(int* data, int* flag, int* out) {
+  hand_over<true, false>(data, flag, out);
+}
+KERNEL flag_with_fences(int* data, int* flag, int* out) {
+  hand_over<true, true>(data, flag, out);
+}
+
+KERNEL atomics_of_one_block(unsigned* count) {
+  atomicAdd_block(count, 1u);
+}
+
+KERNEL reads_what_others_count(unsigned* count, unsigned* out) {
+  atomicAdd(count, 1u);
+  if (threadIdx.x == 40) out[0] = *count;  // LINE reads_what_others_count
+}
+
+__device__ void arrive(int barrier, int count) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(count) : "memory");
+}
+__device__ void wait(int barrier, int count) {
+  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(count) : "memory");
+}
+
+// Warp 0 produces, warps 1 and 2 consume. kWrong: warp 2 waits at a barrier that the producer does
+// not come to.
+template <bool kWrong>
+__device__ void produce(const int* in, int* out, int rounds) {
+  __shared__ int s[2][32];
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  int sum = 0;
+  for (int r = 0; r < rounds; ++r) {
+    const int stage = r % 2, full = 1 + stage, empty = 3 + stage;
+    if (warp == 0) {
+      if (r >= 2) wait(empty, 96);
+      s[stage][lane] = in[r * 32 + lane];
+      arrive(full, kWrong ? 64 : 96);
+    } else {
+      if (!kWrong || warp == 1) wait(full, kWrong ? 64 : 96);
+      sum += s[stage][31 - lane];  // LINE waits_for_nobody
+      if (r + 2 < rounds) arrive(empty, 96);
+    }
+  }
+  if (warp > 0) out[threadIdx.x - 32] = sum;
+}
+KERNEL waits_for_nobody(const int* in, int* out, int rounds) {
+  produce<true>(in, out, rounds);
+}
+
+// --- programs that are right ---
+
+KERNEL producer_and_consumers(const int* in, int* out, int rounds) {
+  produce<false>(in, out, rounds);
+}
+
+KERNEL tree_reduction(const int* in, int* out) {
+  __shared__ int s[256];
+  s[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  for (int d = 128; d >= 32; d /= 2) {
+    if (threadIdx.x < d) s[threadIdx.x] += s[threadIdx.x + d];
+    __syncthreads();
+  }
+  if (threadIdx.x < 32) {
+    for (int d = 16; d > 0; d /= 2) {
+      int v = s[threadIdx.x];
+      if (threadIdx.x < d) v += s[threadIdx.x + d];
+      __syncwarp();
+      s[threadIdx.x] = v;
+      __syncwarp();
+    }
+  }
+  if (threadIdx.x == 0) *out = s[0];
+}
+
+KERNEL double_buffering(const float* in, float* out, int tiles) {
+  __shared__ float s[2][4][64];
+  float sum = 0;
+  s[0][threadIdx.x / 16][threadIdx.x % 16] = in[threadIdx.x];
+  for (int t = 0; t < tiles; ++t) {
+    __syncthreads();
+    if (t + 1 < tiles)
+      s[(t + 1) % 2][threadIdx.x / 16][threadIdx.x % 16] = in[(t + 1) * 64 + threadIdx.x];
+    for (int i = 0; i < 16; ++i) sum += s[t % 2][i % 4][(threadIdx.x + i) % 16];
+  }
+  out[threadIdx.x] = sum;
+}
+
+KERNEL warp_pipeline(const int* in, int* out, int rounds) {
+  __shared__ int s[4][32];
+  int* mine = s[threadIdx.x / 32];
+  const int lane = threadIdx.x % 32;
+  int v = in[threadIdx.x];
+  for (int r = 0; r < rounds; ++r) {
+    mine[lane] = v;
+    __syncwarp();
+    v += mine[(lane + 1) % 32];
+    __syncwarp();
+  }
+  out[threadIdx.x] = v;
+}
+
+// Each block waits for the one before it and hands its prefix on.
+KERNEL look_back(const int* in, int* prefix, int* ready, int* out) {
+  __shared__ int before;
+  if (threadIdx.x == 0) {
+    int sum = 0;
+    if (blockIdx.x > 0) {
+      while (atomicAdd(&ready[blockIdx.x - 1], 0) == 0) {
+      }
+      __threadfence();
+      sum = prefix[blockIdx.x - 1];
+    }
+    before = sum;
+    prefix[blockIdx.x] = sum + in[blockIdx.x];
+    __threadfence();
+    atomicExch(&ready[blockIdx.x], 1);
+  }
+  __syncthreads();
+  out[blockIdx.x * blockDim.x + threadIdx.x] = before + threadIdx.x;
+}
+
+KERNEL spin_lock(int* lock, int* count) {
+  if (threadIdx.x % 16 != 0) return;
+  while (atomicCAS(lock, 0, 1) != 0) {
+  }
+  __threadfence();
+  *count = *count + 1;
+  __threadfence();
+  atomicExch(lock, 0);
+}
+
+struct Padded {
+  int8_t a;
+  int32_t b;
+  int16_t c;
+};
+KERNEL fills_structs(Padded* p) {
+  Padded& x = p[threadIdx.x];
+  x.a = threadIdx.x;
+  x.b = 5;
+  x.c = 7;
+}
+KERNEL copies_structs(const Padded* from, Padded* to, int* out) {
+  __shared__ Padded s[32];
+  const auto* words = reinterpret_cast<const int*>(from);
+  auto* shared = reinterpret_cast<int*>(s);
+  for (int i = threadIdx.x; i < 32 * sizeof(Padded) / 4; i += 32) shared[i] = words[i];
+  __syncwarp();
+  for (int i = threadIdx.x; i < 32 * sizeof(Padded) / 4; i += 32)
+    reinterpret_cast<int*>(to)[i] = shared[i];
+  __syncwarp();
+  out[threadIdx.x] = to[threadIdx.x].a + to[threadIdx.x].b + to[threadIdx.x].c;
+}
+// The copies still hold nothing where nothing was: this reads the padding.
+KERNEL reads_padding(const Padded* p, int* out) {
+  out[threadIdx.x] = reinterpret_cast<const int*>(p)[3 * threadIdx.x] + 1;  // LINE reads_padding
+}
+
+KERNEL bytes_side_by_side(const uint8_t* in, uint8_t* out) {
+  __shared__ uint8_t s[128];
+  s[threadIdx.x] = in[threadIdx.x];
+  out[blockIdx.x * 128 + threadIdx.x] = s[threadIdx.x];
+  __syncthreads();
+  out[blockIdx.x * 128 + threadIdx.x] += s[127 - threadIdx.x];
+}
+
+KERNEL histogram(const int* in, int* out) {
+  __shared__ int bins[16];
+  if (threadIdx.x < 16) bins[threadIdx.x] = 0;
+  __syncthreads();
+  atomicAdd(&bins[in[blockIdx.x * 128 + threadIdx.x] % 16], 1);
+  __syncthreads();
+  if (threadIdx.x < 16) atomicAdd(&out[threadIdx.x], bins[threadIdx.x]);
+}
+
+KERNEL all_say_the_same(const int* in, int* out) {
+  __shared__ int any;
+  any = 0;
+  __syncthreads();
+  if (in[threadIdx.x] > 100) any = 1;
+  __syncthreads();
+  if (any) *out = 1;
+}
+
+KERNEL grid_barrier(int* a, unsigned* count, int* out, int rounds) {
+  for (int r = 0; r < rounds; ++r) {
+    a[blockIdx.x * 32 + threadIdx.x] = r;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      __threadfence();
+      atomicAdd(count, 1u);
+      while (*static_cast<volatile unsigned*>(count) < (2 * r + 1) * gridDim.x) {
+      }
+      __threadfence();
+    }
+    __syncthreads();
+    out[blockIdx.x * 32 + threadIdx.x] = a[(blockIdx.x + 1) % gridDim.x * 32 + threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      __threadfence();
+      atomicAdd(count, 1u);
+      while (*static_cast<volatile unsigned*>(count) < (2 * r + 2) * gridDim.x) {
+      }
+      __threadfence();
+    }
+    __syncthreads();
+  }
+}
+
+__device__ __noinline__ int sum_of(int4 a, int by) {
+  int v[4] = {a.x, a.y, a.z, a.w};
+  int sum = 0;
+  for (int i = 0; i < 4; ++i) sum += v[(i + by) % 4];
+  return sum;
+}
+KERNEL calls_with_locals(const int4* in, int* out) {
+  out[threadIdx.x] = sum_of(in[threadIdx.x], threadIdx.x) + sum_of(in[0], 1);
+}
+
+KERNEL in_place(float* a, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    a[i] = a[i] * 2 + 1;
+}
