@@ -100,7 +100,7 @@ const Op* invalidate(const Op& op, Warp& w) {
     const u32 l = u32(__builtin_ctz(left));
     u32 offset = 0;
     if (object_of(op, w, l, offset) == nullptr) return nullptr;
-    show(op, w, l, Access::write, offset);
+    show(op, w, l, Access::update, offset);
     block.async.objects.erase(offset);
     forbid(block.async, offset, kObjectBytes, false);
   }

@@ -116,6 +116,7 @@ CheckerFinding finding_at(const Warp& w, const Op& op, u32 lane, std::string_vie
 }  // namespace
 
 std::string access_text(const LaunchState& launch, u32 cache) {
+  if (cache == 0) return {};
   for (const auto& [index, code] : launch.program->codes) {
     for (const Op& op : code->ops) {
       const ptx::Instruction& i = code->function->body[op.origin];

@@ -157,15 +157,14 @@ struct FarJudge {
 
 }  // namespace
 
-void race_far(const Op& op, Warp& w, u32 lane, Access access, u64 address, u32 bytes,
-              const u64* at) {
+void race_far(const Op& op, Warp& w, u32 lane, Access access, u64 address, u32 bytes, const u64* at,
+              u8 flags) {
   LaunchState& launch = *w.block->launch;
   LaunchChecks& c = *launch.checks;
   const u64 block = w.block->number, time = w.block->checks->time;
   if (block >= kBlockMask || time >> 26 != 0) return;  // stamps have no room for these
-  const u64 strong = memory_flags(op) & kStrong
-                         ? kStrongFar | (memory_flags(op) & kBlockReach ? FarStamp{0} : kBeyond)
-                         : FarStamp{0};
+  const u64 strong =
+      flags & kStrong ? kStrongFar | (flags & kBlockReach ? FarStamp{0} : kBeyond) : FarStamp{0};
   const FarStamp mine =
       time << kTimeShift | block << kBlockShift | strong | (w.index * kLanes + lane);
   const FarJudge judge{op, w, lane, access, address, bytes, mine};

@@ -28,7 +28,9 @@ void watch_lane(const Op& op, Warp& w, u32 lane, Access access, Space space, u64
   at[lane] = address;
   const OneLane one(w, lane);
   if (w.watch & kWatchInit) init_lanes(op, w, access, space, at, bytes);
-  if (w.watch & kWatchRace) race_lanes(op, w, access, at, bytes);
+  // Updates of mbarriers are atomic; what they order is told apart from this.
+  const u8 flags = access == Access::update ? kStrong : 0;
+  if (w.watch & kWatchRace) race_lanes(op, w, access, at, bytes, flags);
 }
 
 void watch_copy(const Op& op, Warp& w, u32 lane, u64 to, u64 from, u32 bytes) {
@@ -37,8 +39,8 @@ void watch_copy(const Op& op, Warp& w, u32 lane, u64 to, u64 from, u32 bytes) {
   const OneLane one(w, lane);
   if (w.watch & kWatchInit) copy_bits(op, w, to, from, bytes);
   if (w.watch & kWatchRace) {
-    race_lanes(op, w, Access::read, source, bytes);
-    race_lanes(op, w, Access::write, target, bytes);
+    race_lanes(op, w, Access::read, source, bytes, 0);
+    race_lanes(op, w, Access::write, target, bytes, 0);
   }
 }
 

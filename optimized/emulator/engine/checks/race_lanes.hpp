@@ -281,7 +281,7 @@ ATTEST_INLINE void race_access(const Op& op, Warp& w, Access access, [[maybe_unu
   alignas(64) u64 at[kLanes];
   for (u32 l = 0; l < kLanes; ++l) at[l] = address_of(p, spread, bytes, l);
   if (!known)
-    race_lanes(op, w, access, at, bytes);
+    race_lanes(op, w, access, at, bytes, memory_flags(op));
   else
     race_within(op, w, at, bytes);
 }

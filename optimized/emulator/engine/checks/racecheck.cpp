@@ -68,10 +68,11 @@ struct Judge {
   BlockChecks& c;
   Access access;
   u32 bytes;
-  const u64* at;  // of all lanes; nullptr: there is only this one
+  const u64* at;  // of all lanes
+  u8 flags;
   u32 lane = 0;
 
-  bool strong() const { return memory_flags(op) & kStrong; }
+  bool strong() const { return flags & kStrong; }
   u64 offset() const { return at[lane] - reinterpret_cast<u64>(w.shared); }
   Stamp mine() const { return w.watching->now | lane | (strong() ? kStampStrong : 0); }
 
@@ -214,7 +215,7 @@ void race_within(const Op& op, Warp& w, const u64* at, u32 bytes) {
   }
 }
 
-void race_lanes(const Op& op, Warp& w, Access access, const u64* at, u32 bytes) {
+void race_lanes(const Op& op, Warp& w, Access access, const u64* at, u32 bytes, u8 flags) {
   BlockChecks& c = *w.block->checks;
   const Block& block = *w.block;
   const u64 shared = reinterpret_cast<u64>(w.shared),
@@ -222,18 +223,18 @@ void race_lanes(const Op& op, Warp& w, Access access, const u64* at, u32 bytes) 
             local_bytes = w.local_stride * kLanes * block.launch->warps_per_block,
             parameters = reinterpret_cast<u64>(w.parameters);
   before_accesses(op, w);
-  Judge judge{op, w, c, access, bytes, at};
+  Judge judge{op, w, c, access, bytes, at, flags};
   for (u32 left = w.mask; left; left &= left - 1) {
     const u32 lane = u32(__builtin_ctz(left));
     if (at[lane] - local < local_bytes || at[lane] - parameters < w.parameter_bytes) continue;
     if (at[lane] - shared >= w.shared_bytes) {
-      race_far(op, w, lane, access, at[lane], bytes, at);
+      race_far(op, w, lane, access, at[lane], bytes, at, flags);
       continue;
     }
     judge.lane = lane;
     judge.judge();
   }
-  if (memory_flags(op) & kStrong) after_accesses(op, w, access, at);
+  if (flags & memory_flags(op) & kStrong) after_accesses(op, w, access, at);
 }
 
 }  // namespace attest::emulator

@@ -143,6 +143,6 @@ bool stored_bytes(const Op& op, const Warp& warp, u32 lane, u32 bytes, u8* to);
 
 /// Races in global memory, one lane at a time. `at`: of all lanes of the operation, or nullptr.
 void race_far(const Op& op, Warp& warp, u32 lane, Access access, u64 address, u32 bytes,
-              const u64* at);
+              const u64* at, u8 flags);
 
 }  // namespace attest::emulator

@@ -54,8 +54,8 @@ inline constexpr u32 kUnknownOp = 0xffff;
 void init_lanes(const Op& op, Warp& warp, Access access, Space space, const u64* at, u32 bytes);
 /// What was never written stays so in a copy.
 void copy_bits(const Op& op, Warp& warp, u64 to, u64 from, u32 bytes);
-/// Lane by lane as well, for races.
-void race_lanes(const Op& op, Warp& warp, Access access, const u64* at, u32 bytes);
+/// Lane by lane as well, for races. `flags`: MemoryFlags.
+void race_lanes(const Op& op, Warp& warp, Access access, const u64* at, u32 bytes, u8 flags);
 /// Lanes of one store that wrote to the same granule: a finding when they wrote different values.
 void race_within(const Op& op, Warp& warp, const u64* at, u32 bytes);
 /// The stamp of the readers `known` and, besides, the lanes of `fresh`, which is of kind multi.
