@@ -52,10 +52,21 @@ struct FarJudge {
   u64 address;
   u32 bytes;
   FarStamp mine;
+  const Clock& known;
+
+  /// A read of what nobody has written in this launch, with no room for another reader.
+  bool is_idle(const FarCell& cell) const {
+    const FarStamp a = cell.readers[0], b = cell.readers[1];
+    if (cell.writer != 0 || access != Access::read) return false;
+    if (a == mine || b == mine) return true;
+    return known.others == nullptr && a != 0 && b != 0 && block_of(a) != block_of(mine) &&
+           block_of(b) != block_of(mine);
+  }
 
   bool is_ordered(FarStamp s) const {
     if (s == 0 || who(s) == who(mine)) return true;
     const u64 block = block_of(s);
+    if (block != block_of(mine) && known.others == nullptr) return false;
     u32 first = thread_of(s), count = 1;
     if (s & kMulti) first &= ~31u, count = kLanes;
     if (s & kWide) first = 0, count = w.block->launch->threads_per_block;
@@ -167,12 +178,14 @@ void race_far(const Op& op, Warp& w, u32 lane, Access access, u64 address, u32 b
       flags & kStrong ? kStrongFar | (flags & kBlockReach ? FarStamp{0} : kBeyond) : FarStamp{0};
   const FarStamp mine =
       time << kTimeShift | block << kBlockShift | strong | (w.index * kLanes + lane);
-  const FarJudge judge{op, w, lane, access, address, bytes, mine};
+  const Clock& known = *w.block->checks->order[w.index].of(lane).known;
+  const FarJudge judge{op, w, lane, access, address, bytes, mine, known};
   const u32 shift = std::min<u32>(launch.program->global_granule, 2);
   for (u64 place = address >> shift << shift; place < address + bytes; place += u64{1} << shift) {
     FarCell* cells = cells_of(c, place >> kPageShift, shift);
     if (cells == nullptr) return;
-    judge.judge(cells[(place & ((u64{1} << kPageShift) - 1)) >> shift], place, 1u << shift, at);
+    FarCell& cell = cells[(place & ((u64{1} << kPageShift) - 1)) >> shift];
+    if (!judge.is_idle(cell)) judge.judge(cell, place, 1u << shift, at);
   }
 }
 
