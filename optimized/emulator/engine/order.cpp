@@ -12,7 +12,7 @@ namespace {
 
 // Blocks are kept apart up to this number; beyond it everything counts as known, so that no alarm
 // is false. Two kilobytes each at most.
-constexpr std::size_t kBlocksApart = 4096;
+constexpr std::size_t kBlocksApart = 256;
 
 BlockChecks* racing(const Warp& w) {
   return w.watch & kWatchRace ? w.block->checks.get() : nullptr;
