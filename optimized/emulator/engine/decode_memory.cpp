@@ -63,8 +63,11 @@ u8 ordering_of(const Spelling& s) {
   const bool releases = s.has(Modifier::release) || s.has(Modifier::acq_rel);
   const bool strong =
       polls(s) || acquires || releases || s.opcode == Opcode::atom || s.opcode == Opcode::red;
+  // red.and and red.or give single bits a value without looking at the others, as cooperative
+  // groups begin their barriers; what is read of them later is judged then.
+  const bool sets_bits = s.opcode == Opcode::red && (s.has(Modifier::and_) || s.has(Modifier::or_));
   return u8((strong ? kStrong : 0) | (acquires ? kAcquires : 0) | (releases ? kReleases : 0) |
-            (s.has(Modifier::cta) ? kBlockReach : 0));
+            (s.has(Modifier::cta) ? kBlockReach : 0) | (sets_bits ? kUnjudged : 0));
 }
 
 }  // namespace

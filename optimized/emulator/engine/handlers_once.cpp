@@ -25,7 +25,10 @@ Gathering gather_members(const Op& op, Warp& w, u32 operand) {
     named |= members[l];
     unnamed |= ~members[l] & (1u << l);
   }
-  if (((named & w.live & ~w.mask) | unnamed) == 0) return {};
+  if (((named & w.live & ~w.mask) | unnamed) == 0) {
+    if (w.watch & kWatchRace) order_confer(w, w.mask);
+    return {};
+  }
   return {false, wait_for_lanes(w, op, named, unnamed)};
 }
 

@@ -1,5 +1,7 @@
 // Selection, movement, branches, and what lanes tell each other; and the loop that runs
 // a warp.
+#include "optimized/emulator/engine/checks/watching.hpp"
+#include "optimized/emulator/engine/order.hpp"
 #include "optimized/emulator/engine/select.hpp"
 #include "optimized/emulator/engine/semantics_float.hpp"
 #include "optimized/emulator/engine/semantics_integer.hpp"
@@ -250,6 +252,7 @@ const Op* shuffle(const Op& op, Warp& w) {
     unnamed |= ~members[l] & (1u << l);
   }
   if (((named & w.live & ~w.mask) | unnamed) != 0) return wait_for_lanes(w, op, named, unnamed);
+  if ((w.watch & kWatchRace) && !w.watching->together) order_confer(w, w.mask);
   const u32* a = reinterpret_cast<const u32*>(slot<u32>(w, op.a));
   const u32* b = reinterpret_cast<const u32*>(slot<u32>(w, op.b));
   const u32* c = reinterpret_cast<const u32*>(slot<u32>(w, op.c));

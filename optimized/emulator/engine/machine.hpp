@@ -68,7 +68,7 @@ enum MemoryFlag : u8 {
   kAcquires = 2,    // and what it learns is known at once
   kReleases = 4,    // and what was known before it is given away
   kBlockReach = 8,  // .cta
-  kUnjudged = 16,   // parameters of functions: initcheck does not look
+  kUnjudged = 16,   // initcheck does not look: parameters of functions, red.and, red.or
   kCarries = 32,    // a copy: op.list goes on with count numbers of carried values, or kNone
   kValues = 64,     // st: the slots hold what is stored
 };

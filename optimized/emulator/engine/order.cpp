@@ -239,6 +239,29 @@ void order_lanes(Warp& w, u32 lanes) {
   tick(*w.block);
 }
 
+void order_confer(Warp& w, u32 lanes) {
+  BlockChecks* c = racing(w);
+  if (c == nullptr || c->order[w.index].together) return;
+  WarpOrder& o = c->order[w.index];
+  ClockRef sum;
+  for (u32 left = lanes; left; left &= left - 1)
+    join_clock(sum, o.lanes[u32(__builtin_ctz(left))].known);
+  const std::size_t first = std::size_t(w.index) * kLanes;
+  ClockRef last;
+  for (u32 left = lanes; left; left &= left - 1) {
+    ClockRef& known = o.lanes[u32(__builtin_ctz(left))].known;
+    auto times = std::make_shared<Times>(*sum->own);
+    const std::size_t end = std::min(first + kLanes, times->size());
+    std::copy(known->own->begin() + s64(first), known->own->begin() + s64(end),
+              times->begin() + s64(first));
+    if (last == nullptr || *last->own != *times)
+      last = std::make_shared<Clock>(Clock{std::move(times), sum->others});
+    known = last;
+  }
+  regather(w, o);
+  show_knowledge(*w.block, w.index);
+}
+
 void order_fence(Warp& w, u32 lanes, Reach reach) {
   BlockChecks* c = racing(w);
   if (c == nullptr) return;

@@ -20,6 +20,10 @@ void order_leave(Warp& warp, u32 lanes, u32 number);
 void order_barrier_done(Block& block, u32 number);
 /// bar.warp.sync: each of the lanes knows what all of them knew.
 void order_lanes(Warp& warp, u32 lanes);
+/// shfl, vote and their kin: what one of the lanes has learnt of other warps and blocks is known to
+/// all of them, since whoever uses the value comes after whoever gave it; programs rely on that
+/// (cooperative groups do). Accesses by lanes of this warp are ordered by bar.warp.sync alone.
+void order_confer(Warp& warp, u32 lanes);
 /// The lane gives what it knows to whoever acquires `place` (a host address) later, as a release
 /// does, or the arrival at an mbarrier.
 void order_release(Warp& warp, u32 lane, u64 place, Reach reach = Reach::block);
