@@ -107,7 +107,8 @@ std::optional<Verdict> judge_projection(const Subject& subject, const Problem& p
 
 Verdict cached_work(const Subject& subject, const Problem& problem, const Values& values) {
   if (problem.keys == 0 || problem.keys % kWholeTile != 0) {
-    return vacuous("needs whole tiles of keys, to tell a row from all rows");
+    return vacuous_if_counted(subject, problem, values,
+                              "needs whole tiles of keys, to tell a row from all rows");
   }
   Problem plain = problem;
   plain.queries = 1;

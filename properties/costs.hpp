@@ -18,6 +18,10 @@ inline constexpr Index kWholeTile = 128;
 
 /// The verdict to return when the reply carries no counters.
 std::optional<Verdict> uncounted(const Reply& reply);
+/// For problems that cannot tell: vacuous, unless no problem could, since the subject counts
+/// nothing.
+Verdict vacuous_if_counted(const Subject& subject, const Problem& problem, const Values& values,
+                           const std::string& why);
 
 /// Whether the cost of the doubled size is nearer to a growth with `exponent`, or a smaller one,
 /// than to the next power.

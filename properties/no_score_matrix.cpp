@@ -30,12 +30,12 @@ Verdict no_score_matrix(const Subject& subject, const Problem& problem, const Va
     }
     outputs += problem.query_heads * problem.queries * row_bytes;
   }
-  if (partial >= scores) {
-    return vacuous("so few scores per row that partial results could be as large");
-  }
   const Answer answer = ask(subject, Operation::prefill, problem, values);
   if (answer.instead) return *answer.instead;
   if (const auto instead = uncounted(answer.reply)) return *instead;
+  if (partial >= scores) {
+    return vacuous("so few scores per row that partial results could be as large");
+  }
   const Index written = answer.reply.counters.global_written_bytes;
   Judge judge;
   judge.demand(written < outputs + scores, static_cast<double>(written), {0, 0, 0, 0},

@@ -187,10 +187,6 @@ TEST(Properties, ConditionsThatDoNotApplyAreVacuous) {
   EXPECT_EQ(outcome("cached_equals_recomputed", "q=1x1x3x4 kv=1x3x2"), Outcome::vacuous);
   EXPECT_EQ(outcome("batch_independence", "q=1x1x3x4 kv=1x3x2"), Outcome::vacuous);
   EXPECT_EQ(outcome("recovered_weights", "q=1x1x3x4 kv=1x0x2"), Outcome::vacuous);
-  EXPECT_EQ(outcome("no_score_matrix", "q=1x1x64x4 kv=1x64x16"), Outcome::vacuous);
-  EXPECT_EQ(outcome("work_grows_with_scores", "q=1x1x2x4 kv=1x127x4"), Outcome::vacuous);
-  EXPECT_EQ(outcome("work_grows_with_scores", "q=1x1x2x4 kv=1x128x4 causal"), Outcome::vacuous);
-  EXPECT_EQ(outcome("cached_work", "q=1x1x2x4 kv=1x64x4"), Outcome::vacuous);
   EXPECT_EQ(outcome("oracle_agreement", "q=1x1x3x4 kv=1x3x2 q_len=0"), Outcome::vacuous);
 }
 

@@ -43,7 +43,9 @@ Verdict work_grows_with_scores(const Subject& subject, const Problem& problem,
   const bool sequence = problem.causal;
   if (!is_plain(problem) || problem.keys == 0 || problem.keys % kWholeTile != 0 ||
       (sequence && problem.queries != problem.keys)) {
-    return vacuous("needs whole tiles of keys that are all seen, or a causal sequence of them");
+    return vacuous_if_counted(
+        subject, problem, values,
+        "needs whole tiles of keys that are all seen, or a causal sequence of them");
   }
   Problem larger = problem;
   Values more = values;

@@ -51,6 +51,7 @@ struct Device::State {
   DeviceOptions options;
   const InstructionSet* isa = &choose_instruction_set();
   std::vector<CheckerFinding> findings;
+  std::shared_ptr<LaunchChecks> race_checks;  // one launch at a time uses it
   bool faulted = false;
   u64 launches_before = 0;  // the options now in force
   std::atomic<u64> launches{0}, warp_instructions{0};
@@ -297,7 +298,11 @@ Device::Status Device::launch(LoadedModule& module, std::string_view kernel, con
   l.limited = s.options.instruction_limit != 0;
   l.instructions_left = s64(s.options.instruction_limit);
   fill_launch(l, *program, launch);
-  if (l.options.checks.racecheck) l.checks = std::make_shared<LaunchChecks>();
+  if (l.options.checks.racecheck) {
+    if (s.race_checks == nullptr) s.race_checks = std::make_shared<LaunchChecks>();
+    start_launch_checks(*s.race_checks);
+    l.checks = s.race_checks;
+  }
   l.number = s.launches - s.launches_before;
   l.clock = s.warp_instructions;
   void* workspace = nullptr;

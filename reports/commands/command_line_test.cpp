@@ -116,7 +116,7 @@ TEST_F(CommandLine, ARightSubjectPassesAndLeavesItsReports) {
 }
 
 TEST_F(CommandLine, ARunWithoutAReportLeavesNoEarlierOne) {
-  EXPECT_EQ(run("gate --subject skeleton --cases 300 --report kept").exit_code, 0);
+  EXPECT_EQ(run("gate --subject skeleton --cases 500 --report kept").exit_code, 0);
   EXPECT_TRUE(fs::exists(folder_ / "kept" / "junit.xml"));
   refuses("gate --subject ./absent.so --report kept", {"absent.so"});
   for (const char* name : {"junit.xml", "run.json", "summary.md"}) {

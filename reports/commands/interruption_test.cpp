@@ -83,7 +83,7 @@ TEST_F(Interruption, AReportFolderBelongsToOneRunAtATime) {
     return true;
   });
   EXPECT_NE(refusal.find("attest-report: another attest"), std::string::npos) << refusal;
-  EXPECT_EQ(run("gate --subject skeleton --cases 300").exit_code, 0)
+  EXPECT_EQ(run("gate --subject skeleton --cases 500").exit_code, 0)
       << "the lock went with the run";
 }
 

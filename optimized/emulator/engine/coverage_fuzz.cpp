@@ -25,6 +25,7 @@ struct Target {
     DeviceOptions options;
     options.counters = std::getenv("ATTEST_NO_COVERAGE") == nullptr;
     Device::instance().configure(options);
+    Device::instance().mark_written(bytes, kBytes);
   }
 };
 

@@ -1,6 +1,7 @@
 // Turns one function of a module into operations. Knows opcodes.def's operand patterns and which
 // handlers make up the instructions that have none; asks the instruction set for everything else.
 #pragma once
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -97,23 +98,26 @@ class Decoder {
   u32 pack(const std::vector<ptx::Operand>& parts, ptx::Type type);
   void cvta(const ptx::Instruction& i, const Spelling& s);
 
-  // decode_memory.cpp: memory, warp and control instructions
+  // decode_memory.cpp: memory and warp instructions
   Space space_of(const Spelling& s, const ptx::Operand& address) const;
+  bool is_compared_at(const ptx::Operand& at);
   void load(const ptx::Instruction& i, const Spelling& s);
   void store(const ptx::Instruction& i, const Spelling& s);
   void atomic(const ptx::Instruction& i, Spelling s);
   void warp_operation(const ptx::Instruction& i, const Spelling& s);
   void barrier(const ptx::Instruction& i, const Spelling& s);
-  void stack(const ptx::Instruction& i, const Spelling& s);
-  void branch(const ptx::Instruction& i);
-  void branch_to_one_of(const ptx::Instruction& i);
-  void call(const ptx::Instruction& i);
-  Passing passing(const ptx::Operand& o);
   /// What the checkers need to know of an access to memory.
   void describe_access(Op& op, const Spelling& s, Space space, u32 bytes, u8 flags);
   /// The slots, and behind them the numbers of the values that the parts carry, if any do.
   std::vector<u32> with_carried(const std::vector<u32>& slots,
                                 const std::vector<ptx::Operand>& parts);
+
+  // decode_control.cpp: branches, calls, the stack
+  void stack(const ptx::Instruction& i, const Spelling& s);
+  void branch(const ptx::Instruction& i);
+  void branch_to_one_of(const ptx::Instruction& i);
+  void call(const ptx::Instruction& i);
+  Passing passing(const ptx::Operand& o);
 
   // decode_async.cpp: asynchronous copies and mbarriers
   void async_copy(const ptx::Instruction& i, const Spelling& s);
@@ -144,9 +148,11 @@ class Decoder {
   u32 narrow_most_ = 0, wide_most_ = 0, predicates_most_ = 0;
   std::unordered_map<u32, u32> narrow_constants_;
   std::unordered_map<u64, u32> wide_constants_;
-  std::unordered_map<std::string, Place> names_;  // of this function
-  std::vector<u32> first_op_;                     // by instruction
-  std::vector<u32> carried_;                      // by register: number of the value, or kNone
+  std::unordered_map<std::string, Place> names_;      // of this function
+  std::vector<u32> first_op_;                         // by instruction
+  std::set<std::pair<ptx::Register, s64>> compared_;  // addresses of atom.cas, once asked for
+  bool compared_known_ = false;
+  std::vector<u32> carried_;  // by register: number of the value, or kNone
   struct Fixup {
     u32 op, instruction;
     bool past_end;  // the operation after the instruction's own

@@ -1,4 +1,4 @@
-// Loads, stores, atomics, what warps do together, and control flow.
+// Loads, stores, atomics, and what warps do together.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,10 +42,6 @@ Element element_of(Type type) {
     default:
       throw Unsupported{"memory has no elements of this type"};
   }
-}
-
-const Op* beyond_labels(const Op& op, Warp& w) {
-  return fault(w, op, u32(__builtin_ctz(w.active)), "memcheck", w.frame->code->notes[op.cache]);
 }
 
 bool polls(const Spelling& s) {
@@ -106,6 +102,21 @@ Space Decoder::space_of(const Spelling& s, const Operand& address) const {
   return Space::generic;
 }
 
+/// Whether the function compares and swaps at the same register and displacement.
+bool Decoder::is_compared_at(const Operand& at) {
+  if (!compared_known_) {
+    compared_known_ = true;
+    for (const ptx::Instruction& each : function_.body) {
+      const auto has = [&](std::string_view m) {
+        return std::find(each.modifiers.begin(), each.modifiers.end(), m) != each.modifiers.end();
+      };
+      if (each.opcode == "atom" && has("cas") && each.operands.size() > 1)
+        compared_.insert({each.operands[1].reg, each.operands[1].immediate});
+    }
+  }
+  return at.reg != ptx::kNoRegister && compared_.contains({at.reg, at.immediate});
+}
+
 void Decoder::load(const ptx::Instruction& i, const Spelling& s) {
   const Type type = s.type();
   const Element element = element_of(type);
@@ -129,8 +140,11 @@ void Decoder::load(const ptx::Instruction& i, const Spelling& s) {
   if (polls(s)) op.flags |= kPolls;
   // Parameters of device functions are local memory that calls fill.
   const bool parameter = from.space == Space::local && !s.has(Modifier::local);
+  // The plain read with which loops around atom.cas begin only guesses: atom.cas decides.
+  const bool guesses = is_compared_at(i.operands[1]);
   describe_access(op, s, from.space, u32(ptx::size_of(type) * parts.size()),
-                  u8((parameter ? kUnjudged : 0) | (all.size() > to.size() ? kCarries : 0)));
+                  u8((parameter ? kUnjudged : 0) | (all.size() > to.size() ? kCarries : 0) |
+                     (guesses ? kStrong : 0)));
   program_.communicates |= polls(s) && is_common(from.space);
   for (std::size_t n = 0; n < parts.size(); ++n) finish_destination(parts[n], type, to[n]);
 }
@@ -294,113 +308,6 @@ void Decoder::barrier(const ptx::Instruction& i, const Spelling& s) {
   op.immediate = negated ? s64(kAllLanes) : 0;
   if (counted) op.flags |= kHasCount;
   if (s.opcode == Opcode::bar || s.has(Modifier::aligned)) op.flags |= kAligned;
-}
-
-void Decoder::stack(const ptx::Instruction& i, const Spelling& s) {
-  skip_unless_guarded(i);
-  const std::vector<Operand>& o = i.operands;
-  if (s.opcode == Opcode::stackrestore) {
-    const u32 a = source(o[0], Type::b64);
-    emit(select(s.opcode, s)).a = a;
-    return;
-  }
-  const u32 size = s.opcode == Opcode::alloca && o.size() > 1 ? source(o[1], Type::b64) : 0;
-  const u32 d = destination(o[0], Type::b64);
-  Op& op = emit(select(s.opcode, s));
-  op.d = d, op.a = size;
-  op.immediate = o.size() > 2 ? std::max<s64>(o[2].immediate, 1) : 8;
-  finish_destination(o[0], Type::b64, d);
-}
-
-void Decoder::branch(const ptx::Instruction& i) {
-  if (i.operands[0].kind != Operand::Kind::label) throw Unsupported{"its target is no label"};
-  fixups_.push_back({u32(code_.ops.size()), u32(i.operands[0].immediate), false});
-  if (i.guard == ptx::kNoRegister) {
-    emit(Plain::bra);
-    return;
-  }
-  Op& op = emit(Plain::bra_conditional);
-  op.guard = predicate_slot(i.guard);
-  op.guard_negated = i.guard_negated;
-}
-
-/// brx.idx: one comparison and one branch per label; an index beyond the list is a fault.
-void Decoder::branch_to_one_of(const ptx::Instruction& i) {
-  const Operand& targets = i.operands[1];
-  if (targets.kind != Operand::Kind::vector) throw Unsupported{"it names no list of labels"};
-  skip_unless_guarded(i);
-  const u32 index = source(i.operands[0], Type::b32), chosen = predicate_temporary();
-  Spelling equal;
-  equal.opcode = Opcode::setp;
-  equal.types[0] = Type::b32, equal.type_count = 1;
-  equal.modifiers.add(Modifier::eq);
-  for (std::size_t n = 0; n < targets.elements.size(); ++n) {
-    if (targets.elements[n].kind != Operand::Kind::label)
-      throw Unsupported{"one of its targets is no label"};
-    Op& compare = emit(select(Opcode::setp, equal));
-    compare.d = chosen, compare.a = index, compare.b = narrow_constant(u32(n));
-    fixups_.push_back({u32(code_.ops.size()), u32(targets.elements[n].immediate), false});
-    Op& jump = emit(Plain::bra_conditional);
-    jump.guard = chosen;
-    jump.flags |= kUncounted;
-  }
-  code_.notes.push_back(
-      fmt::format("the index is not below {}, the number of labels", targets.elements.size()));
-  emit(&beyond_labels).cache = u32(code_.notes.size() - 1);
-}
-
-Passing Decoder::passing(const Operand& o) {
-  if (o.kind == Operand::Kind::symbol) {
-    const Place place = find_name(o.name);
-    if (!place.in_frame) throw Unsupported{"an argument is no .param"};
-    return {false, u32(place.value), place.bytes};
-  }
-  if (o.kind == Operand::Kind::reg) {
-    return {true, slot_of(o.reg), class_of(o.reg) == SlotClass::wide ? 8u : 4u};
-  }
-  if (o.kind == Operand::Kind::immediate) return {true, wide_constant(u64(o.immediate)), 8};
-  throw Unsupported{"an argument is of an unknown kind"};
-}
-
-void Decoder::call(const ptx::Instruction& i) {
-  CallSite site;
-  std::size_t n = 0;
-  const std::vector<Operand>& o = i.operands;
-  if (o[0].kind == Operand::Kind::arguments && o.size() > 1) {
-    for (const Operand& result : o[n].elements) site.results.push_back(passing(result));
-    ++n;
-  }
-  if (n >= o.size()) throw Unsupported{"it names no function"};
-  const Operand& callee = o[n++];
-  if (n < o.size() && o[n].kind == Operand::Kind::arguments) {
-    for (const Operand& argument : o[n].elements) site.arguments.push_back(passing(argument));
-  }
-  skip_unless_guarded(i);
-  if (callee.kind == Operand::Kind::reg) {
-    site.address = source(callee, Type::b64);
-    site.name = "(by address)";
-  } else {
-    site.name = callee.name;
-    const auto it = module_.functions.find(callee.name);
-    if (it == module_.functions.end())
-      throw Unsupported{fmt::format("the function '{}' is not declared", callee.name)};
-    const auto code = program_.codes.find(it->second);
-    if (code != program_.codes.end()) {
-      site.target = code->second.get();
-    } else if (callee.name == "vprintf") {
-      site.builtin = Builtin::vprintf;
-    } else if (callee.name == "__assertfail") {
-      site.builtin = Builtin::assertfail;
-    } else if (callee.name == "malloc") {
-      site.builtin = Builtin::malloc;
-    } else if (callee.name == "free") {
-      site.builtin = Builtin::free;
-    } else {
-      site.builtin = Builtin::unknown;
-    }
-  }
-  code_.calls.push_back(std::move(site));
-  emit(&emulator::call).cache = u32(code_.calls.size() - 1);
 }
 
 }  // namespace attest::emulator

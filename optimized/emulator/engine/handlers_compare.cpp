@@ -1,9 +1,38 @@
-// setp: which comparisons of which types exist, and which function each means.
+// setp: which comparisons of which types exist, which function each means, and how 32 results
+// become a predicate.
 #include "optimized/emulator/engine/select.hpp"
 #include "optimized/emulator/engine/semantics_half.hpp"
 #include "optimized/emulator/engine/semantics_integer.hpp"
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#elif defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 namespace attest::emulator::ATTEST_ISA {
+
+u32 mask_of(const u32* words) {
+#if defined(__AVX512DQ__)
+  return u32(_mm512_movepi32_mask(_mm512_load_si512(words))) |
+         u32(_mm512_movepi32_mask(_mm512_load_si512(words + 16))) << 16;
+#elif defined(__AVX2__)
+  u32 mask = 0;
+  for (unsigned i = 0; i < 4; ++i) {
+    const __m256 v = _mm256_load_ps(reinterpret_cast<const float*>(words + 8 * i));
+    mask |= u32(_mm256_movemask_ps(v)) << (8 * i);
+  }
+  return mask;
+#else
+  u32 mask = 0;
+  for (unsigned i = 0; i < 8; ++i) {
+    const __m128 v = _mm_load_ps(reinterpret_cast<const float*>(words + 4 * i));
+    mask |= u32(_mm_movemask_ps(v)) << (4 * i);
+  }
+  return mask;
+#endif
+}
+
 namespace {
 
 enum class Relation : u8 { eq, ne, lt, le, num, none };

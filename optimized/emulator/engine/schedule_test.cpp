@@ -111,8 +111,10 @@ TEST_F(Schedules, WhatIsLeftOpenShowsAndTheSeedAloneDecides) {
 }
 
 TEST_F(Schedules, EverythingThatEndsEndsUnderEach) {
+  // What a hundred blocks know of each other at a grid's barrier takes most of the time to follow.
+  constexpr std::uint64_t kJudged = 5;
   for (std::uint64_t seed = 0; seed <= kSeeds; ++seed) {
-    take(seed);
+    take(seed, 1, seed <= kJudged);
     Buffer<int> lock(1), count(1), flag(1), out(32);
     EXPECT_EQ(plain.trouble("spin_lock", {{4}, {64}}, lock.data(), count.data()), "") << seed;
     ASSERT_EQ(count[0], 256) << seed;

@@ -174,15 +174,17 @@ void BodyParser::location() {
       Cursor::fail_at(position, quoted(word) + " has no place in .loc");
     }
   }
-  if (source_.call != 0) state_.calls_seen.insert_or_assign(here, source_.call);
+  state_.calls_seen.insert_or_assign(here, source_.call);
 }
 
 std::uint32_t ModuleState::call_at(const SourcePosition& at) {
-  const auto [found, is_new] = call_numbers.try_emplace(at, 0);
+  // The caller's own position was given shortly before; if it was inlined too, that is known from
+  // there. The same line of a header may have been inlined in many places, at any depth.
+  const auto seen = calls_seen.find(at);
+  const std::uint32_t caller = seen == calls_seen.end() ? 0 : seen->second;
+  const auto [found, is_new] = call_numbers.try_emplace({at, caller}, 0);
   if (!is_new) return found->second;
-  // The caller's own position was given before; if it was inlined too, that is known from there.
-  const auto caller = calls_seen.find(at);
-  module.calls.push_back({at[0], at[1], caller == calls_seen.end() ? 0 : caller->second});
+  module.calls.push_back({at[0], at[1], caller});
   return found->second = static_cast<std::uint32_t>(module.calls.size());
 }
 

@@ -30,7 +30,7 @@ struct ModuleState {
   Ledger ledger;
   std::uint32_t file_max = 0;                           // the largest .loc file seen
   using SourcePosition = std::array<std::uint32_t, 3>;  // file, line, column
-  std::map<SourcePosition, std::uint32_t> call_numbers =
+  std::map<std::pair<SourcePosition, std::uint32_t>, std::uint32_t> call_numbers =
       {};  // SourceLine::call of what is called there
   std::map<SourcePosition, std::uint32_t> calls_seen =
       {};  // SourceLine::call of the position itself

@@ -30,18 +30,33 @@ FarStamp who(FarStamp s) {
   return s & (kBlockMask << kBlockShift | kMulti | kWide | 1023);
 }
 
-FarCell* cells_of(LaunchChecks& c, u64 page, u32 shift) {
-  LaunchChecks::Near& near = c.near[page % std::size(c.near)];
-  if (near.page == page) return near.cells;
-  auto it = c.pages.find(page);
+std::unique_ptr<FarPage> empty_page(LaunchChecks& c, u64 count) {
+  if (c.spare.empty()) return std::make_unique<FarPage>(count);
+  std::unique_ptr<FarPage> page = std::move(c.spare.back());
+  c.spare.pop_back();
+  page->cells.assign(count, FarCell{});
+  page->quiet.assign((count + 3) / 4, 0);
+  return page;
+}
+
+FarPage* page_of(LaunchChecks& c, u64 number, u32 shift) {
+  LaunchChecks::Near& near = c.near[number % std::size(c.near)];
+  if (near.number == number) return near.page;
+  auto it = c.pages.find(number);
   if (it == c.pages.end()) {
     const u64 count = (u64{1} << kPageShift) >> shift;
     if (c.bytes + count * sizeof(FarCell) > kShadowBytesMax) return nullptr;
     c.bytes += count * sizeof(FarCell);
-    it = c.pages.emplace(page, std::make_unique<std::vector<FarCell>>(count)).first;
+    it = c.pages.emplace(number, empty_page(c, count)).first;
   }
-  near = {page, it->second->data()};
-  return near.cells;
+  near = {number, it->second.get()};
+  return near.page;
+}
+
+/// The blocks of both readers, as FarPage::quiet keeps them; 0 while there is room for another.
+u64 read_by(const FarCell& cell) {
+  if (cell.readers[0] == 0 || cell.readers[1] == 0) return 0;
+  return (block_of(cell.readers[1]) + 1) << 32 | (block_of(cell.readers[0]) + 1);
 }
 
 struct FarJudge {
@@ -61,6 +76,13 @@ struct FarJudge {
     if (a == mine || b == mine) return true;
     return known.others == nullptr && a != 0 && b != 0 && block_of(a) != block_of(mine) &&
            block_of(b) != block_of(mine);
+  }
+
+  /// The same of four cells at once: FarPage::quiet.
+  bool is_quiet(u64 blocks) const {
+    const u64 me = block_of(mine) + 1;
+    return blocks != 0 && access == Access::read && known.others == nullptr && u32(blocks) != me &&
+           blocks >> 32 != me;
   }
 
   bool is_ordered(FarStamp s) const {
@@ -162,11 +184,26 @@ struct FarJudge {
       if (s != 0 && !may_meet(s) && !is_ordered(s)) report(s, cell.reader_ops[i], "read");
       cell.readers[i] = 0;
     }
-    cell.writer = mine, cell.writer_op = u16(std::min(op.cache, kUnknownOp));
+    // An atomic hides no plain write that its own thread made since the last event (racecheck.cpp).
+    constexpr FarStamp kEither = kStrongFar | kBeyond;
+    const bool hides = !(cell.writer & kStrongFar) && (cell.writer | (mine & kEither)) == mine &&
+                       cell.writer != mine;
+    if (!hides) cell.writer = mine, cell.writer_op = u16(std::min(op.cache, kUnknownOp));
   }
 };
 
 }  // namespace
+
+void start_launch_checks(LaunchChecks& c) {
+  constexpr std::size_t kSpareMax = 4096;
+  for (auto& [number, page] : c.pages) {
+    if (c.spare.size() < kSpareMax) c.spare.push_back(std::move(page));
+  }
+  c.pages.clear();
+  c.given.clear();
+  std::fill(std::begin(c.near), std::end(c.near), LaunchChecks::Near{});
+  c.bytes = 0;
+}
 
 void race_far(const Op& op, Warp& w, u32 lane, Access access, u64 address, u32 bytes, const u64* at,
               u8 flags) {
@@ -181,11 +218,26 @@ void race_far(const Op& op, Warp& w, u32 lane, Access access, u64 address, u32 b
   const Clock& known = *w.block->checks->order[w.index].of(lane).known;
   const FarJudge judge{op, w, lane, access, address, bytes, mine, known};
   const u32 shift = std::min<u32>(launch.program->global_granule, 2);
-  for (u64 place = address >> shift << shift; place < address + bytes; place += u64{1} << shift) {
-    FarCell* cells = cells_of(c, place >> kPageShift, shift);
-    if (cells == nullptr) return;
-    FarCell& cell = cells[(place & ((u64{1} << kPageShift) - 1)) >> shift];
-    if (!judge.is_idle(cell)) judge.judge(cell, place, 1u << shift, at);
+  constexpr u64 kInPage = (u64{1} << kPageShift) - 1;
+  const u64 end = address + bytes, step = u64{1} << shift;
+  for (u64 place = address >> shift << shift; place < end;) {
+    FarPage* page = page_of(c, place >> kPageShift, shift);
+    if (page == nullptr) return;
+    const u64 index = (place & kInPage) >> shift;
+    u64& quiet = page->quiet[index / 4];
+    const u64 past = place + (4 - index % 4) * step;  // of the four cells
+    if (judge.is_quiet(quiet)) {
+      place = past;
+      continue;
+    }
+    bool idle = index % 4 == 0 && past <= end;
+    FarCell* const cells = page->cells.data() + index;
+    for (u64 i = 0; place < std::min(past, end); place += step, ++i) {
+      const bool untouched = judge.is_idle(cells[i]);
+      if (!untouched) judge.judge(cells[i], place, 1u << shift, at), quiet = 0;
+      idle = idle && untouched && read_by(cells[i]) == read_by(cells[0]);
+    }
+    if (idle) quiet = read_by(cells[0]);
   }
 }
 

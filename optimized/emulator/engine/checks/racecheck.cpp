@@ -133,6 +133,14 @@ struct Judge {
     c.reader_ops[g] = u16(std::min(op.cache, kUnknownOp));
   }
 
+  /// An atomic hides no plain write that its own thread made since the last event: nobody can know
+  /// of that one yet.
+  void leave_write(u64 g) const {
+    const Stamp before = c.writers[g];
+    if (strong() && (before | kStampStrong) == mine() && before != mine()) return;
+    c.writers[g] = mine(), c.writer_ops[g] = u16(std::min(op.cache, kUnknownOp));
+  }
+
   void judge() const {
     const u32 shift = w.watching->granule_shift;
     const u64 first = offset() >> shift, last = (offset() + bytes - 1) >> shift;
@@ -142,8 +150,8 @@ struct Judge {
         add_reader(g);
       } else {
         against_readers(g);
-        c.writers[g] = mine(), c.readers[g] = 0;
-        c.writer_ops[g] = u16(std::min(op.cache, kUnknownOp));
+        c.readers[g] = 0;
+        leave_write(g);
       }
     }
   }

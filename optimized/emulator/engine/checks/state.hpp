@@ -102,16 +102,30 @@ struct FarCell {
   u16 writer_op = 0, reader_ops[2] = {0, 0};
 };
 
+/// The cells of a page of memory. What all blocks read is read so often that fetching its cells
+/// would take most of the time; so four cells that no reader of a third block changes are summed up
+/// in one word: the two blocks + 1, or 0 when the cells have to be looked at.
+struct FarPage {
+  explicit FarPage(u64 count) : cells(count), quiet((count + 3) / 4) {}
+  std::vector<FarCell> cells;
+  std::vector<u64> quiet;
+};
+using FarPages = std::unordered_map<u64, std::unique_ptr<FarPage>>;  // by page of memory
+
 struct LaunchChecks {
-  std::unordered_map<u64, Given> given;                                  // to places elsewhere
-  std::unordered_map<u64, std::unique_ptr<std::vector<FarCell>>> pages;  // by page of memory
+  std::unordered_map<u64, Given> given;  // to places elsewhere
+  FarPages pages;
+  std::vector<std::unique_ptr<FarPage>> spare;  // of earlier launches: room costs most of a launch
   struct Near {
-    u64 page = ~u64{0};
-    FarCell* cells = nullptr;
+    u64 number = ~u64{0};
+    FarPage* page = nullptr;
   };
   Near near[64];  // by page modulo 64
   u64 bytes = 0;
 };
+
+/// Whatever earlier launches did is ordered before the next one.
+void start_launch_checks(LaunchChecks& checks);
 
 /// The first use of a block object, and each start of a block.
 void build_checks(Block& block);

@@ -49,7 +49,7 @@ __global__ void no_syncthreads(int* out, bool wrong) {
 }
 
 __global__ void no_syncwarp(int* out, bool wrong) {
-  __shared__ volatile int staged[32];
+  __shared__ int staged[32];
   const int i = threadIdx.x;
   staged[i] = -1;
   __syncwarp();
