@@ -208,6 +208,29 @@ TEST(Parser, KeepsTheInnermostSourceLine) {
   EXPECT_EQ(k.body[1].source.line, 0U);
 }
 
+TEST(Parser, KnowsWhereALineWasInlinedAtAnyDepth) {
+  // Twice the same chain of headers, called from two lines.
+  const std::string chain =
+      ".loc 3 292 1, function_name $L__info_string0, inlined_at 1 LINE 3\n"
+      ".loc 3 190 1, function_name $L__info_string0, inlined_at 3 292 1\n mov.u32 %r0, 1;\n";
+  const auto called_from = [&](const std::string& line) {
+    std::string text = chain;
+    return ".loc 1 " + line + " 3\n" + text.replace(text.find("LINE"), 4, line);
+  };
+  const Module module =
+      module_of(".entry k { .reg .b32 %r<1>;\n" + called_from("8") + called_from("11") +
+                "ret; }\n.file 1 \"/a/b.cu\"\n"
+                ".file 3 \"h.h\"\n.section .debug_str\n{\n"
+                "$L__info_string0:\n.b8 95,90,78,0\n}\n");
+  const auto outermost = [&](const Instruction& instruction) {
+    SourceLine at = instruction.source;
+    while (at.call != 0) at = module.calls[at.call - 1];
+    return at.line;
+  };
+  EXPECT_EQ(outermost(module.functions[0].body[0]), 8U);
+  EXPECT_EQ(outermost(module.functions[0].body[1]), 11U);
+}
+
 TEST(Parser, ReadsLaunchBounds) {
   const Module module = module_of(
       ".entry a .maxntid 128, 2 .minnctapersm 2 .maxnreg 64 { ret; }\n"

@@ -83,6 +83,18 @@ TEST_P(Mistakes, ReadsBeforeSyncwarp) {
           "offset 0x4, which thread (1,0,0) wrote"},
          "reads_before_syncwarp", {{1}, {32}}, in.data(), out.data());
 }
+TEST_P(Mistakes, CountsInWhatNobodyHasClearedForIt) {
+  // The first atomics are those of the very threads that cleared: they must not hide it.
+  Buffer<int> out(16);
+  expect("racecheck",
+         {"atom.shared.add.u32", "thread (16,0,0)",
+          "which thread (0,0,0) wrote as well at " + line_of("clears_without_barrier")},
+         "counts_before_barrier", {{1}, {128}}, out.data());
+  expect("racecheck",
+         {"atom.global.add.u32", "thread (16,0,0)",
+          "which thread (0,0,0) of block (0,0,0) wrote as well at " + line_of("clears_for_others")},
+         "counts_before_anybody_cleared", {{4}, {128}}, out.data());
+}
 TEST_P(Mistakes, OverwritesBeforeSyncwarp) {
   Buffer<int> in(32), out(32);
   expect("racecheck",
@@ -332,6 +344,22 @@ TEST_P(Right, BytesSideBySide) {
     Blank<std::uint8_t> out(256);
     EXPECT_EQ(program.trouble("bytes_side_by_side", {{2}, {128}}, in.data(), out.data()), "");
     for (const int v : out.values()) EXPECT_EQ(v, 6);
+  });
+}
+TEST_P(Right, LoopsAroundCompareAndSwap) {
+  in_every_order([&] {
+    Buffer<double> sum(1);
+    EXPECT_EQ(program.trouble("adds_like_old_architectures", {{3}, {64}}, sum.data()), "");
+    EXPECT_EQ(sum[0], 192);
+  });
+}
+TEST_P(Right, TellsByShuffle) {
+  in_every_order([&] {
+    Buffer<int> in(32);
+    Blank<int> out(32);
+    std::iota(in.begin(), in.end(), 0);
+    EXPECT_EQ(program.trouble("tells_by_shuffle", {{1}, {64}}, in.data(), out.data()), "");
+    for (int i = 0; i < 32; ++i) EXPECT_EQ(out[std::size_t(i)], 31 - i);
   });
 }
 TEST_P(Right, Histogram) {

@@ -28,6 +28,19 @@ KERNEL reads_before_syncwarp(const int* in, int* out) {
   out[threadIdx.x] = s[threadIdx.x ^ 1];  // LINE reads_before_syncwarp
 }
 
+KERNEL counts_before_barrier(int* out) {
+  __shared__ int s[16];
+  if (threadIdx.x < 16) s[threadIdx.x] = 0;  // LINE clears_without_barrier
+  atomicAdd(&s[threadIdx.x % 16], 1);
+  __syncthreads();
+  if (threadIdx.x < 16) out[threadIdx.x] = s[threadIdx.x];
+}
+
+KERNEL counts_before_anybody_cleared(int* out) {
+  if (blockIdx.x == 0 && threadIdx.x < 16) out[threadIdx.x] = 0;  // LINE clears_for_others
+  atomicAdd(&out[threadIdx.x % 16], 1);
+}
+
 KERNEL overwrites_before_syncwarp(const int* in, int* out) {
   __shared__ int s[32];
   s[threadIdx.x] = in[threadIdx.x];
@@ -322,6 +335,43 @@ KERNEL bytes_side_by_side(const uint8_t* in, uint8_t* out) {
   out[blockIdx.x * 128 + threadIdx.x] = s[threadIdx.x];
   __syncthreads();
   out[blockIdx.x * 128 + threadIdx.x] += s[127 - threadIdx.x];
+}
+
+KERNEL adds_like_old_architectures(double* sum) {
+  auto* bits = reinterpret_cast<unsigned long long*>(sum);
+  unsigned long long seen, old = *bits;
+  do {
+    seen = old;
+    old = atomicCAS(bits, seen, __double_as_longlong(__longlong_as_double(seen) + 1.0));
+  } while (old != seen);
+}
+
+/// What one lane acquired is known to those it tells by shfl: so cooperative groups do it.
+KERNEL tells_by_shuffle(const int* in, int* out) {
+  __shared__ int s[32];
+  __shared__ unsigned come;
+  if (threadIdx.x == 0) come = 0;
+  __syncthreads();
+  const int lane = threadIdx.x % 32;
+  if (threadIdx.x < 32) {
+    s[lane] = in[lane];
+    __syncwarp();
+    if (lane == 0)
+      asm volatile(
+          "red.release.cta.shared.or.b32 [%0], 1;" ::"r"(unsigned(__cvta_generic_to_shared(&come)))
+          : "memory");
+  } else {
+    unsigned seen = 0;
+    do {
+      if (lane == 0)
+        asm volatile("ld.acquire.cta.shared.b32 %0, [%1];"
+                     : "=r"(seen)
+                     : "r"(unsigned(__cvta_generic_to_shared(&come)))
+                     : "memory");
+      seen = __shfl_sync(~0u, seen, 0);
+    } while (seen == 0);
+    out[lane] = s[31 - lane];
+  }
 }
 
 KERNEL histogram(const int* in, int* out) {
