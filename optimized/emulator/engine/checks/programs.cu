@@ -1,5 +1,5 @@
-// What checks_test.cpp runs: each mistake that initcheck or racecheck is there to find, and beside
-// it programs that look alike and are right.
+// What checks_test.cpp runs: each mistake that initcheck or racecheck is there to find; and for
+// silence_test.cpp programs that look alike and are right.
 #include <cstdint>
 
 #define KERNEL extern "C" __global__ void
