@@ -66,6 +66,7 @@ std::size_t least_operands(Opcode opcode) {
     case Opcode::ldmatrix:
     case Opcode::stmatrix:
     case Opcode::movmatrix:
+    case Opcode::brx:
       return 2;
     case Opcode::alloca:
     case Opcode::stacksave:
@@ -74,8 +75,6 @@ std::size_t least_operands(Opcode opcode) {
     case Opcode::call:
     case Opcode::createpolicy:
       return 1;
-    case Opcode::brx:
-      return 2;
     case Opcode::mad:
     case Opcode::madc:
       return 4;

@@ -1,6 +1,7 @@
 // Turns one function of a module into operations. Knows opcodes.def's operand patterns and which
 // handlers make up the instructions that have none; asks the instruction set for everything else.
 #pragma once
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -148,10 +149,9 @@ class Decoder {
   u32 narrow_most_ = 0, wide_most_ = 0, predicates_most_ = 0;
   std::unordered_map<u32, u32> narrow_constants_;
   std::unordered_map<u64, u32> wide_constants_;
-  std::unordered_map<std::string, Place> names_;      // of this function
-  std::vector<u32> first_op_;                         // by instruction
-  std::set<std::pair<ptx::Register, s64>> compared_;  // addresses of atom.cas, once asked for
-  bool compared_known_ = false;
+  std::unordered_map<std::string, Place> names_;                     // of this function
+  std::vector<u32> first_op_;                                        // by instruction
+  std::optional<std::set<std::pair<ptx::Register, s64>>> compared_;  // addresses of atom.cas
   std::vector<u32> carried_;  // by register: number of the value, or kNone
   struct Fixup {
     u32 op, instruction;

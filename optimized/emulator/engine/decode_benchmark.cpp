@@ -3,21 +3,15 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <string>
 
 #include "optimized/emulator/engine/code.hpp"
+#include "optimized/emulator/engine/processor_time.hpp"
 
 namespace attest::emulator {
 namespace {
-
-double cpu_seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
-}
 
 void read_and_decode(benchmark::State& state, const char* path) {
   std::ifstream file(path);

@@ -104,17 +104,17 @@ Space Decoder::space_of(const Spelling& s, const Operand& address) const {
 
 /// Whether the function compares and swaps at the same register and displacement.
 bool Decoder::is_compared_at(const Operand& at) {
-  if (!compared_known_) {
-    compared_known_ = true;
+  if (!compared_) {
+    compared_.emplace();
     for (const ptx::Instruction& each : function_.body) {
       const auto has = [&](std::string_view m) {
         return std::find(each.modifiers.begin(), each.modifiers.end(), m) != each.modifiers.end();
       };
       if (each.opcode == "atom" && has("cas") && each.operands.size() > 1)
-        compared_.insert({each.operands[1].reg, each.operands[1].immediate});
+        compared_->insert({each.operands[1].reg, each.operands[1].immediate});
     }
   }
-  return at.reg != ptx::kNoRegister && compared_.contains({at.reg, at.immediate});
+  return at.reg != ptx::kNoRegister && compared_->contains({at.reg, at.immediate});
 }
 
 void Decoder::load(const ptx::Instruction& i, const Spelling& s) {

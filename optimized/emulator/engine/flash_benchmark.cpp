@@ -6,29 +6,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <fstream>
-#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "optimized/emulator/device.hpp"
-#include "optimized/kernels/attention_arguments.cuh"
+#include "optimized/emulator/engine/drawn_values.hpp"
+#include "optimized/emulator/engine/flash_setup.hpp"
+#include "optimized/emulator/engine/processor_time.hpp"
 
 namespace attest::emulator {
 namespace {
 
-constexpr int kSequence = 1024, kDepth = 64;
+constexpr int kSequence = 1024, kDepth = kFlashDepth;
 constexpr double kFlops = 4.0 * kSequence * kSequence * kDepth;
 double native_seconds = 0;
-
-/// Time this thread has computed: what others do on the same machine does not count.
-double cpu_seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
-}
 
 /// One head of flash attention as the kernel does it, in tiles of 32 keys, one row after another.
 void native_flash(const float* q, const float* k, const float* v, float* o) {
@@ -60,12 +53,7 @@ void native_flash(const float* q, const float* k, const float* v, float* o) {
 }
 
 std::vector<float> values(unsigned seed) {
-  std::vector<float> x(std::size_t(kSequence) * kDepth);
-  for (float& f : x) {
-    seed = seed * 1664525u + 1013904223u;  // Numerical Recipes, section 7.1
-    f = float(seed >> 8) / float(1 << 23) - 1.0f;
-  }
-  return x;
+  return drawn_values(seed, std::size_t(kSequence) * kDepth);
 }
 
 struct Setup {
@@ -81,12 +69,7 @@ struct Setup {
     text << file.rdbuf();
     Device& device = Device::instance();
     module = device.load(text.str());
-    // The instance for 64 columns of V: 8 lanes hold 8 columns each.
-    const std::regex entry(
-        "\\.entry ([A-Za-z0-9_]*flash_prefill[A-Za-z0-9_]*Li8E[A-Za-z0-9_]*)\\(");
-    std::smatch match;
-    const std::string whole = text.str();
-    if (std::regex_search(whole, match, entry)) kernel = match[1];
+    kernel = flash_kernel(text.str());
     const auto place = [&](const std::vector<float>& from) {
       auto* to = static_cast<float*>(device.allocate(from.size() * sizeof(float)));
       std::copy(from.begin(), from.end(), to);
@@ -96,28 +79,6 @@ struct Setup {
     dq = place(q), dk = place(k), dv = place(v), o = place(q);
     lse = static_cast<float*>(device.allocate(kSequence * sizeof(float)));
     native_flash(q.data(), k.data(), v.data(), native.data());
-  }
-
-  kernels::AttentionArguments arguments() const {
-    const auto view = [](float* data, int width) {
-      kernels::View made;
-      made.data = data;
-      made.row = width;
-      made.batch = made.head = std::int64_t(kSequence) * width;
-      made.vectors = width % 4 == 0;
-      return made;
-    };
-    kernels::AttentionArguments a{};
-    a.q = view(dq, kDepth), a.k = view(dk, kDepth), a.v = view(dv, kDepth), a.o = view(o, kDepth);
-    a.lse = view(lse, 1);
-    a.query_heads = a.kv_heads = 1;
-    a.queries = a.keys = kSequence;
-    a.depth = a.v_depth = kDepth;
-    a.window_left = a.window_right = -1;
-    a.scale = 1.0f / std::sqrt(float(kDepth));
-    a.nats_per_unit = a.scale;
-    a.bits_per_unit = a.scale * kernels::kLog2E;
-    return a;
   }
 };
 
@@ -133,8 +94,8 @@ void emulated(benchmark::State& state) {
   options.checks = {state.range(0) > 0, state.range(0) > 1, state.range(0) > 2};
   options.counters = state.range(1) != 0;
   device.configure(options);
-  kernels::AttentionArguments a = s.arguments();
-  unsigned row_tiles = kSequence / 32;  // 2 warps, 4 rows side by side, 4 rows per thread
+  kernels::AttentionArguments a = flash_arguments(s.dq, s.dk, s.dv, s.o, s.lse, kSequence);
+  unsigned row_tiles = kSequence / kFlashRows;
   void* arguments[] = {&a, &row_tiles};
   const std::uint64_t before = device.counts().warp_instructions;
   double seconds = 0;
@@ -142,8 +103,8 @@ void emulated(benchmark::State& state) {
     const double start = cpu_seconds();
     const Device::Status status = device.launch(*s.module, s.kernel,
                                                 {.grid = {row_tiles},
-                                                 .block = {64},
-                                                 .dynamic_shared_bytes = 48 * 1024,
+                                                 .block = {kFlashThreads},
+                                                 .dynamic_shared_bytes = kFlashSharedBytes,
                                                  .arguments = arguments});
     seconds += cpu_seconds() - start;
     if (status != Device::Status::ok) {

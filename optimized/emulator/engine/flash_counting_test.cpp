@@ -3,49 +3,29 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <regex>
 
+#include "optimized/emulator/engine/flash_setup.hpp"
 #include "optimized/emulator/engine/test_program.hpp"
-#include "optimized/kernels/attention_arguments.cuh"
 
 namespace attest::emulator {
 namespace {
 
-constexpr int kDepth = 64, kTile = 32;  // of rows and of keys
-
-kernels::View view_of(float* data, int rows, int width) {
-  kernels::View view;
-  view.data = data;
-  view.row = width;
-  view.batch = view.head = std::int64_t(rows) * width;
-  view.vectors = width % 4 == 0;
-  return view;
-}
+constexpr int kDepth = kFlashDepth, kTile = 32;  // of rows and of keys
 
 /// One head, S queries and keys, no mask.
 Totals count(int length) {
   const std::string text = text_of(ATTEST_FLASH_PTX);
-  // The instance for 64 columns of V: 8 lanes hold 8 columns each.
-  const std::regex entry("\\.entry ([A-Za-z0-9_]*flash_prefill[A-Za-z0-9_]*Li8E[A-Za-z0-9_]*)\\(");
-  std::smatch match;
-  EXPECT_TRUE(std::regex_search(text, match, entry));
   TestProgram program(text);
   const std::size_t numbers = std::size_t(length) * kDepth;
   Buffer<float> q(numbers, 0.5F), k(numbers, 0.25F), v(numbers, 1.0F), o(numbers),
       lse(numbers / kDepth);
-  kernels::AttentionArguments a{};
-  a.q = view_of(q.data(), length, kDepth), a.k = view_of(k.data(), length, kDepth);
-  a.v = view_of(v.data(), length, kDepth), a.o = view_of(o.data(), length, kDepth);
-  a.lse = view_of(lse.data(), length, 1);
-  a.query_heads = a.kv_heads = 1;
-  a.queries = a.keys = length;
-  a.depth = a.v_depth = kDepth;
-  a.window_left = a.window_right = -1;
-  a.scale = a.nats_per_unit = 0.125F;
-  a.bits_per_unit = 0.125F * kernels::kLog2E;
+  const kernels::AttentionArguments a =
+      flash_arguments(q.data(), k.data(), v.data(), o.data(), lse.data(), length);
   const unsigned tiles = unsigned(length / kTile);
   const Totals before = Device::instance().totals();
-  EXPECT_EQ(program.trouble(match[1], {{tiles}, {64}, 48 * 1024}, a, tiles), "");
+  EXPECT_EQ(
+      program.trouble(flash_kernel(text), {{tiles}, {kFlashThreads}, kFlashSharedBytes}, a, tiles),
+      "");
   Totals after = Device::instance().totals();
   for (const TotalColumn& column : total_columns()) after.*column.value -= before.*column.value;
   EXPECT_EQ(o[0], 1.0F);

@@ -10,11 +10,12 @@
 #include <cstring>
 #include <vector>
 
+#include "optimized/emulator/engine/written_bits.hpp"
+
 namespace attest::emulator {
 namespace {
 
 constexpr std::size_t kRedZone = 256;
-constexpr std::size_t kBitRoom = 16;  // bits are read in words, beyond the last byte
 constexpr std::size_t kQuarantineBytes = std::size_t{256} << 20;
 // Memory above this size is given back to the host at once: only its address range is remembered.
 constexpr std::size_t kQuarantineOneBytes = std::size_t{64} << 20;
@@ -179,17 +180,7 @@ void Memory::set_bits(Entry& entry, u64 begin, u64 end, bool written) {
     if (entry.bits == nullptr) return;
     std::memset(entry.bits.get(), 0xff, bytes / 8 + kBitRoom);
   }
-  u8* const bits = entry.bits.get();
-  u64 at = begin - entry.whole.begin;
-  const u64 last = end - entry.whole.begin;
-  const auto one = [&](u64 i) {
-    const u8 bit = u8(1u << (i % 8));
-    bits[i / 8] = written ? bits[i / 8] | bit : bits[i / 8] & u8(~bit);
-  };
-  for (; at < last && at % 8 != 0; ++at) one(at);
-  const u64 whole = (last - at) / 8;
-  std::memset(bits + at / 8, written ? 0xff : 0, whole);
-  for (at += whole * 8; at < last; ++at) one(at);
+  fill_bits(entry.bits.get(), begin - entry.whole.begin, end - entry.whole.begin, written);
 }
 
 void Memory::mark_written(u64 address, std::size_t bytes, bool written) {

@@ -9,10 +9,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <ctime>
 #include <string>
 #include <vector>
 
+#include "optimized/emulator/engine/drawn_values.hpp"
+#include "optimized/emulator/engine/processor_time.hpp"
 #include "optimized/emulator/engine/test_program.hpp"
 
 namespace attest::emulator {
@@ -20,12 +21,6 @@ namespace {
 
 constexpr int kSequence = 1024, kDepth = 64;
 constexpr double kFlops = 4.0 * kSequence * kSequence * kDepth;
-
-double cpu_seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
-}
 
 std::uint16_t to_bf16(float x) {
   return std::uint16_t(std::bit_cast<std::uint32_t>(x) >> 16);
@@ -36,11 +31,8 @@ float from_bf16(std::uint16_t x) {
 
 /// bf16 values in [-1, 1).
 std::vector<std::uint16_t> values(unsigned seed) {
-  std::vector<std::uint16_t> x(std::size_t(kSequence) * kDepth);
-  for (std::uint16_t& h : x) {
-    seed = seed * 1664525u + 1013904223u;  // Numerical Recipes, section 7.1
-    h = to_bf16(float(seed >> 8) / float(1 << 23) - 1.0f);
-  }
+  std::vector<std::uint16_t> x;
+  for (const float f : drawn_values(seed, std::size_t(kSequence) * kDepth)) x.push_back(to_bf16(f));
   return x;
 }
 

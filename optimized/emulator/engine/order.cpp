@@ -155,6 +155,15 @@ void give_within(Given& given, const Warp& w, const WorldRef& world) {
   join_into(given.within, given.beyond);
 }
 
+/// What a place was given that reaches the block of the warp, or nullptr.
+WorldRef given_to(Warp& w, u64 place, Reach reach) {
+  const auto& map = given_map(w, place);
+  const auto it = map.find(place);
+  if (it == map.end()) return nullptr;
+  if (it->second.block == w.block->number) return it->second.within;
+  return reach == Reach::device ? it->second.beyond : nullptr;
+}
+
 }  // namespace
 
 u32 known_time(Warp& w, u32 lane, u64 block, u32 thread) {
@@ -300,15 +309,12 @@ void order_take(Warp& w, u32 lanes, Reach reach) {
 void order_hear(Warp& w, u32 lane, u64 place, Reach reach) {
   BlockChecks* c = racing(w);
   if (c == nullptr) return;
-  const auto& map = given_map(w, place);
-  const auto it = map.find(place);
-  if (it == map.end()) return;
-  const bool near = it->second.block == w.block->number;
+  const WorldRef world = given_to(w, place, reach);
+  if (world == nullptr) return;
   WarpOrder& o = c->order[w.index];
   c->plain = false;
   spread(o);
-  if (near || reach == Reach::device)
-    join_into(o.lanes[lane].heard, near ? it->second.within : it->second.beyond);
+  join_into(o.lanes[lane].heard, world);
   show_knowledge(*w.block, w.index);
 }
 
@@ -341,15 +347,12 @@ void order_release(Warp& w, u32 lane, u64 place, Reach reach) {
 void order_acquire(Warp& w, u32 lane, u64 place, Reach reach) {
   BlockChecks* c = racing(w);
   if (c == nullptr) return;
-  const auto& map = given_map(w, place);
-  const auto it = map.find(place);
-  if (it == map.end()) return;
-  const bool near = it->second.block == w.block->number;
-  if (!near && reach == Reach::block) return;
+  const WorldRef world = given_to(w, place, reach);
+  if (world == nullptr) return;
   WarpOrder& o = c->order[w.index];
   spread(o);
   Knowledge& k = o.lanes[lane];
-  k.known = join_world(*c, w.block->number, k.known, near ? it->second.within : it->second.beyond);
+  k.known = join_world(*c, w.block->number, k.known, world);
   if (w.live >> lane <= 1) regather(w, o);  // the last lane
   show_knowledge(*w.block, w.index);
 }

@@ -7,37 +7,23 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <regex>
 
+#include "optimized/emulator/engine/drawn_values.hpp"
+#include "optimized/emulator/engine/flash_setup.hpp"
 #include "optimized/emulator/engine/test_program.hpp"
-#include "optimized/kernels/attention_arguments.cuh"
 
 namespace attest::emulator {
 namespace {
 
-constexpr int kSequence = 128, kDepth = 64;
+constexpr int kSequence = 128, kDepth = kFlashDepth;
 
 std::vector<float> drawn(unsigned seed) {
-  std::vector<float> x(std::size_t(kSequence) * kDepth);
-  for (float& f : x) {
-    seed = seed * 1664525u + 1013904223u;  // Numerical Recipes, section 7.1
-    f = float(seed >> 8) / float(1 << 23) - 1.0f;
-  }
-  return x;
+  return drawn_values(seed, std::size_t(kSequence) * kDepth);
 }
 
 struct Result {
   std::vector<float> o, lse;
 };
-
-kernels::View view_of(float* data, int width) {
-  kernels::View made;
-  made.data = data;
-  made.row = width;
-  made.batch = made.head = std::int64_t(kSequence) * width;
-  made.vectors = width % 4 == 0;
-  return made;
-}
 
 Result flash(const char* path, const std::vector<float>& q, const std::vector<float>& k,
              const std::vector<float>& v) {
@@ -45,31 +31,20 @@ Result flash(const char* path, const std::vector<float>& q, const std::vector<fl
   device.configure({});
   const std::string text = text_of(path);
   const auto module = device.load(text);
-  const std::regex entry("\\.entry ([A-Za-z0-9_]*flash_prefill[A-Za-z0-9_]*Li8E[A-Za-z0-9_]*)\\(");
-  std::smatch match;
-  EXPECT_TRUE(std::regex_search(text, match, entry)) << path;
-  const std::string kernel = match[1];
+  const std::string kernel = flash_kernel(text);
+  EXPECT_FALSE(kernel.empty()) << path;
   Buffer<float> dq(q.size()), dk(k.size()), dv(v.size()), o(q.size()), lse(kSequence);
   std::copy(q.begin(), q.end(), dq.begin());
   std::copy(k.begin(), k.end(), dk.begin());
   std::copy(v.begin(), v.end(), dv.begin());
-  kernels::AttentionArguments a{};
-  a.q = view_of(dq.data(), kDepth), a.k = view_of(dk.data(), kDepth);
-  a.v = view_of(dv.data(), kDepth), a.o = view_of(o.data(), kDepth);
-  a.lse = view_of(lse.data(), 1);
-  a.query_heads = a.kv_heads = 1;
-  a.queries = a.keys = kSequence;
-  a.depth = a.v_depth = kDepth;
-  a.window_left = a.window_right = -1;
-  a.scale = 1.0f / std::sqrt(float(kDepth));
-  a.nats_per_unit = a.scale;
-  a.bits_per_unit = a.scale * kernels::kLog2E;
-  unsigned row_tiles = kSequence / 32;
+  kernels::AttentionArguments a =
+      flash_arguments(dq.data(), dk.data(), dv.data(), o.data(), lse.data(), kSequence);
+  unsigned row_tiles = kSequence / kFlashRows;
   void* arguments[] = {&a, &row_tiles};
   EXPECT_EQ(device.launch(*module, kernel,
                           {.grid = {row_tiles},
-                           .block = {64},
-                           .dynamic_shared_bytes = 48 * 1024,
+                           .block = {kFlashThreads},
+                           .dynamic_shared_bytes = kFlashSharedBytes,
                            .arguments = arguments}),
             Device::Status::ok)
       << path;

@@ -200,10 +200,24 @@ ATTEST_INLINE u32 pack16(float high, float low) {
   return u32(kFinite ? finite16<H>(h) : h) << 16 | (kFinite ? finite16<H>(l) : l);
 }
 
+/// The magnitude of a float, no NaN, as that of a narrower one with kMantissa bits behind the
+/// point: nearest even, overflow to kLargest.
+template <u32 kBias, u32 kMantissa, u32 kLargest>
+ATTEST_INLINE u32 narrow_magnitude(u32 magnitude) {
+  constexpr u32 shift = 23 - kMantissa;
+  // Where the unit in the last place of the sum is that of subnormal results.
+  constexpr u32 anchor = (127 + 23 + 1 - kBias - kMantissa) << 23;
+  const u32 tiny = bits_as<u32>(bits_as<float>(magnitude) + bits_as<float>(anchor)) - anchor;
+  const u32 rebased = magnitude - ((127 - kBias) << 23);
+  const u32 normal = (rebased + ((1u << (shift - 1)) - 1) + ((magnitude >> shift) & 1)) >> shift;
+  const u32 r = magnitude < (128 - kBias) << 23 ? tiny : normal;
+  return r > kLargest ? kLargest : r;
+}
+
 /// 8-bit floats, kExponent bits of exponent. e4m3 has no infinity: 0x7f is NaN, 0x7e is 448.
 template <unsigned kExponent>
 struct F8 {
-  static constexpr u32 kMantissa = 7 - kExponent, kShift = 23 - kMantissa;
+  static constexpr u32 kMantissa = 7 - kExponent;
   static constexpr u32 kBias = (1u << (kExponent - 1)) - 1;
   static constexpr u32 kLargest = kExponent == 4 ? 0x7e : 0x7b;
   /// Exact: every 8-bit float is an f16.
@@ -223,15 +237,7 @@ struct F8 {
     const u32 b = bits_as<u32>(x), magnitude = b & 0x7fffffffu;
     if (magnitude > 0x7f800000u) return 0x7f;
     if (kRelu && (b >> 31)) return 0;
-    // Where the unit in the last place of the sum is that of subnormal results.
-    constexpr u32 anchor = (127 + 23 + 1 - kBias - kMantissa) << 23;
-    const u32 tiny = bits_as<u32>(bits_as<float>(magnitude) + bits_as<float>(anchor)) - anchor;
-    const u32 rebased = magnitude - ((127 - kBias) << 23);
-    const u32 normal =
-        (rebased + ((1u << (kShift - 1)) - 1) + ((magnitude >> kShift) & 1)) >> kShift;
-    u32 r = magnitude < (128 - kBias) << 23 ? tiny : normal;
-    r = r > kLargest ? kLargest : r;
-    return u8(r | (b >> 24 & 0x80));
+    return u8(narrow_magnitude<kBias, kMantissa, kLargest>(magnitude) | (b >> 24 & 0x80));
   }
 };
 template <class F, bool kRelu>
@@ -253,7 +259,7 @@ ATTEST_INLINE u16 narrow_halves(u32 a) {
 /// and kMantissa after the point, in a byte each; of four bits, two share a byte.
 template <unsigned kExponent, unsigned kMantissa>
 struct Tiny {
-  static constexpr u32 kShift = 23 - kMantissa, kBits = 1 + kExponent + kMantissa;
+  static constexpr u32 kBits = 1 + kExponent + kMantissa;
   static constexpr u32 kBias = (1u << (kExponent - 1)) - 1, kLargest = (1u << (kBits - 1)) - 1;
   static constexpr u32 kStride = kBits == 4 ? 4 : 8;
   ATTEST_INLINE u16 widen(u32 b) {
@@ -268,14 +274,7 @@ struct Tiny {
     const u32 b = bits_as<u32>(x), magnitude = b & 0x7fffffffu;
     if (magnitude > 0x7f800000u) return kLargest;
     if (kRelu && (b >> 31)) return 0;
-    constexpr u32 anchor = (127 + 23 + 1 - kBias - kMantissa) << 23;
-    const u32 tiny = bits_as<u32>(bits_as<float>(magnitude) + bits_as<float>(anchor)) - anchor;
-    const u32 rebased = magnitude - ((127 - kBias) << 23);
-    const u32 normal =
-        (rebased + ((1u << (kShift - 1)) - 1) + ((magnitude >> kShift) & 1)) >> kShift;
-    u32 r = magnitude < (128 - kBias) << 23 ? tiny : normal;
-    r = r > kLargest ? kLargest : r;
-    return r | (b >> 31) << (kBits - 1);
+    return narrow_magnitude<kBias, kMantissa, kLargest>(magnitude) | (b >> 31) << (kBits - 1);
   }
 };
 template <class F, bool kRelu>

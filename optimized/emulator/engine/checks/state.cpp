@@ -4,27 +4,18 @@
 #include <algorithm>
 #include <cstring>
 
+#include "optimized/emulator/engine/written_bits.hpp"
+
 namespace attest::emulator {
 namespace {
 
-constexpr std::size_t kBitRoom = 16;  // bits are read in words, beyond the last byte
-
-void fill_bits(std::vector<u8>& bits, u64 begin, u64 count, bool value) {
-  for (u64 i = begin, end = begin + count; i < end;) {
-    if (i % 8 == 0 && end - i >= 8) {
-      const u64 whole = (end - i) / 8;
-      std::memset(bits.data() + i / 8, value ? 0xff : 0, whole);
-      i += whole * 8;
-      continue;
-    }
-    const u8 bit = u8(1u << (i % 8));
-    bits[i / 8] = value ? bits[i / 8] | bit : bits[i / 8] & u8(~bit);
-    ++i;
-  }
-}
-
 u64 local_bytes(const Block& block) {
   return block.launch->local_bytes * kLanes * block.launch->warps_per_block;
+}
+
+void fill_local_bits(Warp& w, u32 lane, u64 base, u64 bytes, bool value) {
+  const u64 begin = (u64(w.index) * kLanes + lane) * w.local_stride + base;
+  fill_bits(w.block->checks->local_bits.data(), begin, begin + bytes, value);
 }
 
 Stamp limit_of(const BlockChecks& c, u32 time) {
@@ -92,16 +83,13 @@ void start_checks(Block& block) {
 
 void forget_local(Warp& w, u32 lanes, u64 base, u64 bytes) {
   if (!(w.watch & kWatchInit) || bytes == 0) return;
-  const u64 own = u64(w.index) * kLanes * w.local_stride;
   for (u32 left = lanes; left; left &= left - 1)
-    fill_bits(w.block->checks->local_bits, own + u32(__builtin_ctz(left)) * w.local_stride + base,
-              bytes, false);
+    fill_local_bits(w, u32(__builtin_ctz(left)), base, bytes, false);
 }
 
 void fill_local(Warp& w, u32 lane, u64 base, u64 bytes) {
   if (!(w.watch & kWatchInit)) return;
-  fill_bits(w.block->checks->local_bits, (u64(w.index) * kLanes + lane) * w.local_stride + base,
-            bytes, true);
+  fill_local_bits(w, lane, base, bytes, true);
 }
 
 void show_knowledge(Block& block, u32 warp) {
