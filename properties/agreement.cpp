@@ -16,7 +16,8 @@ Verdict judge_agreement(const Subject& subject, Operation operation, const Probl
   if (answer.instead) return *answer.instead;
 
   const Truth truth = exact_attention(problem, values);
-  const Bounds bounds = order_free_bounds(problem, values, subject.description.precision);
+  const Bounds bounds =
+      order_free_bounds(problem, values, precision_of(subject, operation, problem));
   const Tensor& o = answer.reply.o;
   const Tensor& lse = answer.reply.lse;
   Judge judge;

@@ -120,7 +120,8 @@ class Feed {
     const Values values = step_values(values_, cache_, first, last);
     const Answer answer = ask(subject_, operation, problem, values);
     if (answer.instead) return answer.instead;
-    judge_rows(problem, step_values(values_, whole_rows(), first, last), answer.reply, first);
+    judge_rows(operation, problem, step_values(values_, whole_rows(), first, last), answer.reply,
+               first);
     return std::nullopt;
   }
 
@@ -133,8 +134,10 @@ class Feed {
     return rows;
   }
 
-  void judge_rows(const Problem& problem, const Values& values, const Reply& got, Index first) {
-    const Bounds bounds = order_free_bounds(problem, values, subject_.description.precision);
+  void judge_rows(Operation operation, const Problem& problem, const Values& values,
+                  const Reply& got, Index first) {
+    const Bounds bounds =
+        order_free_bounds(problem, values, precision_of(subject_, operation, problem));
     for_each_row(problem, [&](Index b, Index h, Index i) {
       const auto judge_element =
           [&](const Tensor& part, const Tensor& whole, const std::vector<double>& part_bounds,
@@ -171,7 +174,7 @@ Verdict cached_equals_recomputed(const Subject& subject, const Problem& problem,
   }
   const Answer one_pass = ask(subject, Operation::prefill, p, values);
   if (one_pass.instead) return *one_pass.instead;
-  const Bounds bounds = order_free_bounds(p, values, subject.description.precision);
+  const Bounds bounds = order_free_bounds(p, values, precision_of(subject, Operation::prefill, p));
   Judge judge;
 
   Feed chunks(subject, p, values, one_pass.reply, bounds, judge);

@@ -8,6 +8,7 @@
 // Sees: caches that are copied or moved to grow by a token, decode that recomputes earlier rows,
 // projection of the whole prefix.
 #include <string>
+#include <string_view>
 
 #include "properties/ask.hpp"
 #include "properties/catalogue.hpp"
@@ -43,7 +44,6 @@ std::optional<Verdict> judge_append(const Subject& subject, const Problem& p, co
   asked.chunk = 1;
   const Answer answer = ask_append(subject, asked, update);
   if (answer.instead) return answer.instead;
-  if (const auto instead = uncounted(answer.reply)) return instead;
   const double written = static_cast<double>(answer.reply.counters.global_written_bytes);
   const double row = static_cast<double>(cache_bytes(p, 1));
   const double whole = static_cast<double>(cache_bytes(p, p.keys));
@@ -52,6 +52,15 @@ std::optional<Verdict> judge_append(const Subject& subject, const Problem& p, co
                    " of the cache's " + std::to_string(cache_bytes(p, p.keys)) +
                    " bytes, about as many as the row has must be written");
   return std::nullopt;
+}
+
+/// Twice the size must take about twice the arithmetic.
+void judge_twice(std::string_view what, const Answer& single, const Answer& doubled, Judge& judge) {
+  const std::int64_t from = flops_of(single.reply.counters);
+  const std::int64_t to = flops_of(doubled.reply.counters);
+  judge.demand(grows_at_most(to, from, 1), static_cast<double>(to), {0, 0, 0, 0},
+               "to " + std::string(what) + " took " + std::to_string(from) +
+                   " floating-point operations; all must take about twice that");
 }
 
 std::optional<Verdict> judge_decode(const Subject& subject, const Problem& p, const Values& values,
@@ -63,17 +72,12 @@ std::optional<Verdict> judge_decode(const Subject& subject, const Problem& p, co
   one.q = Tensor(p.input, {p.batch, p.query_heads, 1, p.depth});
   const Answer single = ask(subject, Operation::decode, token, one);
   if (single.instead) return single.instead;
-  if (const auto instead = uncounted(single.reply)) return instead;
   token.keys *= 2;
   one.k = twice(values.k);
   one.v = twice(values.v);
   const Answer doubled = ask(subject, Operation::decode, token, one);
   if (doubled.instead) return doubled.instead;
-  const std::int64_t from = flops_of(single.reply.counters);
-  const std::int64_t to = flops_of(doubled.reply.counters);
-  judge.demand(grows_at_most(to, from, 1), static_cast<double>(to), {0, 0, 0, 0},
-               "to decode a token took " + std::to_string(from) +
-                   " floating-point operations with half the keys; it must be about twice that");
+  judge_twice("decode a token with half the keys", single, doubled, judge);
   return std::nullopt;
 }
 
@@ -91,24 +95,19 @@ std::optional<Verdict> judge_projection(const Subject& subject, const Problem& p
   }
   const Answer single = ask_projection(subject, p, projection);
   if (single.instead) return single.instead;
-  if (const auto instead = uncounted(single.reply)) return instead;
   projection.x = twice(projection.x);
   const Answer doubled = ask_projection(subject, p, projection);
   if (doubled.instead) return doubled.instead;
-  const std::int64_t from = flops_of(single.reply.counters);
-  const std::int64_t to = flops_of(doubled.reply.counters);
-  judge.demand(grows_at_most(to, from, 1), static_cast<double>(to), {0, 0, 0, 0},
-               "to project half of the rows took " + std::to_string(from) +
-                   " floating-point operations; it must be about twice that");
+  judge_twice("project half of the rows", single, doubled, judge);
   return std::nullopt;
 }
 
 }  // namespace
 
 Verdict cached_work(const Subject& subject, const Problem& problem, const Values& values) {
+  if (const auto instead = uncounted(subject)) return *instead;
   if (problem.keys == 0 || problem.keys % kWholeTile != 0) {
-    return vacuous_if_counted(subject, problem, values,
-                              "needs whole tiles of keys, to tell a row from all rows");
+    return vacuous("needs whole tiles of keys, to tell a row from all rows");
   }
   Problem plain = problem;
   plain.queries = 1;

@@ -18,7 +18,8 @@ namespace attest {
 Verdict convexity(const Subject& subject, const Problem& problem, const Values& values) {
   const Answer answer = ask_attention(subject, problem, values);
   if (answer.instead) return *answer.instead;
-  const Bounds bounds = order_free_bounds(problem, values, subject.description.precision);
+  const Bounds bounds =
+      order_free_bounds(problem, values, precision_of(subject, attention_for(problem), problem));
   const Tensor& o = answer.reply.o;
   Judge judge;
   for_each_row(problem, [&](Index b, Index h, Index i) {

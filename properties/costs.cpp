@@ -3,22 +3,13 @@
 
 #include <cmath>
 
-#include "properties/ask.hpp"
 #include "properties/judge.hpp"
 
 namespace attest {
 
-std::optional<Verdict> uncounted(const Reply& reply) {
-  if (has_counters(reply.counters)) return std::nullopt;
+std::optional<Verdict> uncounted(const Subject& subject) {
+  if (subject.description.counts) return std::nullopt;
   return declined("the subject counts nothing: it does not run on the emulator");
-}
-
-Verdict vacuous_if_counted(const Subject& subject, const Problem& problem, const Values& values,
-                           const std::string& why) {
-  const Answer answer = ask(subject, Operation::prefill, problem, values);
-  if (answer.instead) return *answer.instead;
-  if (const auto instead = uncounted(answer.reply)) return *instead;
-  return vacuous(why);
 }
 
 bool grows_at_most(std::int64_t doubled, std::int64_t single, int exponent) {

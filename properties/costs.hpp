@@ -16,12 +16,8 @@ namespace attest {
 /// A multiple of every tile side in use: 16, 32, 64 and 128 rows or keys.
 inline constexpr Index kWholeTile = 128;
 
-/// The verdict to return when the reply carries no counters.
-std::optional<Verdict> uncounted(const Reply& reply);
-/// For problems that cannot tell: vacuous, unless no problem could, since the subject counts
-/// nothing.
-Verdict vacuous_if_counted(const Subject& subject, const Problem& problem, const Values& values,
-                           const std::string& why);
+/// The verdict to return for a subject that counts nothing.
+std::optional<Verdict> uncounted(const Subject& subject);
 
 /// Whether the cost of the doubled size is nearer to a growth with `exponent`, or a smaller one,
 /// than to the next power.

@@ -34,6 +34,7 @@ Subject counted(Subject subject) {
       return reply;
     };
   };
+  subject.description.counts = true;
   subject.prefill = attention(subject.prefill);
   subject.decode = attention(subject.decode);
   subject.append = [append = subject.append](const Problem& problem, const CacheUpdate& update,

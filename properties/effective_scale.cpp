@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "properties/ask.hpp"
 #include "properties/catalogue.hpp"
 #include "properties/judge.hpp"
 #include "properties/rows.hpp"
@@ -48,7 +49,7 @@ Verdict effective_scale(const Subject& subject, const Problem& problem, const Va
   const RecoveredWeights recovered = recover_weights(subject, problem, values);
   if (recovered.instead) return *recovered.instead;
   const Bounds bounds = order_free_bounds(with_identity(problem), with_identity(problem, values),
-                                          subject.description.precision);
+                                          precision_of(subject, attention_for(problem), problem));
   Judge judge;
   for_each_row(problem, [&](Index b, Index h, Index i) {
     if (count_of(visible_keys(problem, values, b, i)) != 2) return;

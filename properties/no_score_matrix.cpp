@@ -18,6 +18,7 @@
 namespace attest {
 
 Verdict no_score_matrix(const Subject& subject, const Problem& problem, const Values& values) {
+  if (const auto instead = uncounted(subject)) return *instead;
   constexpr Index kLeastPart = 64, kWordBytes = 4;
   const Index row_bytes = problem.v_depth * bytes_of(problem.output) + kWordBytes;  // O and LSE
   const Index part_bytes = (problem.v_depth + 2) * kWordBytes;
@@ -32,7 +33,6 @@ Verdict no_score_matrix(const Subject& subject, const Problem& problem, const Va
   }
   const Answer answer = ask(subject, Operation::prefill, problem, values);
   if (answer.instead) return *answer.instead;
-  if (const auto instead = uncounted(answer.reply)) return *instead;
   if (partial >= scores) {
     return vacuous("so few scores per row that partial results could be as large");
   }

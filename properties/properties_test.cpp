@@ -113,6 +113,7 @@ TEST(Properties, CausalitySeesPoison) {
 
 TEST(Properties, FaultsAndRefusalsAreNotVerdictsOnNumbers) {
   Subject faulty = oracle_subject(), choosy = oracle_subject(), misshapen = oracle_subject();
+  for (Subject* subject : {&faulty, &choosy, &misshapen}) subject->description.counts = true;
   faulty.prefill = faulty.decode = [](const Problem&, const Values&, Poison) {
     Reply reply;
     reply.fault = Fault{"memcheck", "read behind k"};

@@ -7,6 +7,7 @@
 // Sees: leaked and dropped keys one by one, whatever V holds; negative weights; wrong masks.
 #include <cmath>
 
+#include "properties/ask.hpp"
 #include "properties/catalogue.hpp"
 #include "properties/judge.hpp"
 #include "properties/rows.hpp"
@@ -24,7 +25,8 @@ Verdict recovered_weights(const Subject& subject, const Problem& problem, const 
   const Problem identity = with_identity(problem);
   const Values identity_values = with_identity(problem, values);
   const Truth truth = exact_attention(identity, identity_values);
-  const Bounds bounds = order_free_bounds(identity, identity_values, subject.description.precision);
+  const Bounds bounds = order_free_bounds(identity, identity_values,
+                                          precision_of(subject, attention_for(problem), problem));
 
   Judge judge;
   for_each_row(problem, [&](Index b, Index h, Index i) {

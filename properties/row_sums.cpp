@@ -20,7 +20,8 @@ Verdict row_sums(const Subject& subject, const Problem& problem, const Values& v
   const Answer answer = ask_attention(subject, problem, ones);
   if (answer.instead) return *answer.instead;
 
-  const Bounds bounds = order_free_bounds(problem, ones, subject.description.precision);
+  const Bounds bounds =
+      order_free_bounds(problem, ones, precision_of(subject, attention_for(problem), problem));
   const Truth truth = exact_attention(problem, ones);
   const Tensor& o = answer.reply.o;
   Judge judge;

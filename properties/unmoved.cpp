@@ -1,6 +1,8 @@
 // Rows that must not move: by bits, or within bounds for a subject that promises no bits.
 #include "properties/unmoved.hpp"
 
+#include "properties/ask.hpp"
+
 namespace attest {
 namespace {
 
@@ -19,8 +21,9 @@ void element(Judge& judge, const Tensor& before, const Tensor& after,
 
 Unmoved::Unmoved(const Subject& subject, const Problem& problem, const Values& values)
     : columns_(problem.v_depth) {
-  const Description& about = subject.description;
-  if (!about.deterministic) bounds_ = order_free_bounds(problem, values, about.precision);
+  if (subject.description.deterministic) return;
+  bounds_ =
+      order_free_bounds(problem, values, precision_of(subject, attention_for(problem), problem));
 }
 
 void Unmoved::row(Judge& judge, const Reply& before, const Reply& after, Index b, Index h, Index i,

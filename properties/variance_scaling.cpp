@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "properties/ask.hpp"
 #include "properties/catalogue.hpp"
 #include "properties/judge.hpp"
 #include "properties/rows.hpp"
@@ -61,8 +62,8 @@ Verdict variance_scaling(const Subject& subject, const Problem& problem, const V
   }
   const RecoveredWeights recovered = recover_weights(subject, p, values);
   if (recovered.instead) return *recovered.instead;
-  const Bounds bounds =
-      order_free_bounds(with_identity(p), with_identity(p, values), subject.description.precision);
+  const Bounds bounds = order_free_bounds(with_identity(p), with_identity(p, values),
+                                          precision_of(subject, attention_for(p), p));
   const double nats = p.lse_base == LogBase::two ? std::log(2.0) : 1;
   const double unit = std::abs(p.scale) * std::sqrt(static_cast<double>(p.depth));
 

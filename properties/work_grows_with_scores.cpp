@@ -40,12 +40,11 @@ Index least_work(const Problem& p, const Values& values) {
 
 Verdict work_grows_with_scores(const Subject& subject, const Problem& problem,
                                const Values& values) {
+  if (const auto instead = uncounted(subject)) return *instead;
   const bool sequence = problem.causal;
   if (!is_plain(problem) || problem.keys == 0 || problem.keys % kWholeTile != 0 ||
       (sequence && problem.queries != problem.keys)) {
-    return vacuous_if_counted(
-        subject, problem, values,
-        "needs whole tiles of keys that are all seen, or a causal sequence of them");
+    return vacuous("needs whole tiles of keys that are all seen, or a causal sequence of them");
   }
   Problem larger = problem;
   Values more = values;
@@ -58,7 +57,6 @@ Verdict work_grows_with_scores(const Subject& subject, const Problem& problem,
   }
   const Answer single = ask(subject, Operation::prefill, problem, values);
   if (single.instead) return *single.instead;
-  if (const auto instead = uncounted(single.reply)) return *instead;
   const Answer doubled = ask(subject, Operation::prefill, larger, more);
   if (doubled.instead) return *doubled.instead;
 

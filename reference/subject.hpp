@@ -31,16 +31,20 @@ struct PrecisionPath {
   double tanh_error = 0;          // relative error of tanh in softcap
   double division_error = 0;      // relative error of 1/l and the multiplication by it
   Index key_block = 1;            // least number of keys between two rescales; 1: unknown
+  // Products that tensor cores add in one step, at least; 0: q.k and P V are sums of f32
+  // operations.
+  Index tensor_step = 0;
   bool operator==(const PrecisionPath&) const = default;
 };
 
 /// What a subject says of itself.
 struct Description {
   std::string name;
-  std::string numerics;  // the numeric model it runs under, e.g. "emulated: sm_80" or "cuda"
-  PrecisionPath precision;
-  bool deterministic = false;    // promises the same bits on every run
+  std::string numerics;        // the numeric model it runs under, e.g. "emulated: sm_80" or "cuda"
+  PrecisionPath precision;     // where Subject::precision_for says nothing else
+  bool deterministic = false;  // promises the same bits on every run
   bool batch_invariant = false;  // promises a row's bits do not depend on its neighbours
+  bool counts = false;           // its replies carry Counters
 };
 
 /// A crash, a hang, an exit, a corrupted guard zone, changed inputs, or a finding of a checker.
@@ -142,11 +146,20 @@ struct Subject {
   Description description;
   /// Why this Problem is not accepted, or nothing. Declined is not failed.
   std::function<std::optional<std::string>(Operation, const Problem&)> declines;
+  /// How it rounds on this Problem, when that is not the same for all; see precision_of.
+  std::function<PrecisionPath(Operation, const Problem&)> precision_for;
   std::function<Reply(const Problem&, const Values&, Poison)> prefill;
   /// Like prefill over a cache with problem.spare_slots behind the keys, in problem.splits parts.
   std::function<Reply(const Problem&, const Values&, Poison)> decode;
   std::function<Reply(const Problem&, const CacheUpdate&, Poison)> append;
   std::function<Reply(const Projection&, Poison)> projection;
 };
+
+/// How `subject` rounds when it is asked for `operation` on `problem`.
+inline PrecisionPath precision_of(const Subject& subject, Operation operation,
+                                  const Problem& problem) {
+  return subject.precision_for ? subject.precision_for(operation, problem)
+                               : subject.description.precision;
+}
 
 }  // namespace attest

@@ -41,7 +41,8 @@ Json json_of(const PrecisionPath& path) {
           {"log_error", number_of(path.log_error)},
           {"tanh_error", number_of(path.tanh_error)},
           {"division_error", number_of(path.division_error)},
-          {"key_block", path.key_block}};
+          {"key_block", path.key_block},
+          {"tensor_step", path.tensor_step}};
 }
 
 Format read_format(const Fields& fields, std::string_view name) {
@@ -58,7 +59,8 @@ PrecisionPath read_precision(const Fields& fields) {
           .log_error = fields.number("log_error"),
           .tanh_error = fields.number("tanh_error"),
           .division_error = fields.number("division_error"),
-          .key_block = fields.integer("key_block")};
+          .key_block = fields.integer("key_block"),
+          .tensor_step = fields.integer("tensor_step")};
 }
 
 // A list, not an object: two reasons that differ only in bytes that are no text would be one name.

@@ -60,6 +60,7 @@ inline Run sample_run() {
   run.precision.p_format = Format::bf16;
   run.precision.exp_error = 0x1p-22;
   run.precision.key_block = 64;
+  run.precision.tensor_step = 8;
   run.tallies = {
       sample_tally("oracle_agreement", "O and LSE lie within the bound around the truth.", 1200, 3,
                    7, 0),

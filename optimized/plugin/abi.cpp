@@ -2,8 +2,6 @@
 // to.
 #include "optimized/plugin/abi.hpp"
 
-#include "reference/subject.hpp"
-
 namespace attest {
 namespace {
 
@@ -52,6 +50,16 @@ AttestProblem abi_problem(const Problem& problem) {
   abi.capacity = problem.keys + problem.spare_slots;
   abi.splits = problem.splits;
   return abi;
+}
+
+PrecisionPath precision_path(const AttestPrecision& precision) {
+  return {.p_format = static_cast<Format>(precision.p_format),
+          .exp_error = precision.exp_error,
+          .log_error = precision.log_error,
+          .tanh_error = precision.tanh_error,
+          .division_error = precision.division_error,
+          .key_block = precision.key_block,
+          .tensor_step = precision.tensor_step};
 }
 
 std::optional<std::string> inexpressible(const Problem& problem) {

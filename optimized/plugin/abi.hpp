@@ -5,11 +5,14 @@
 #include <string>
 
 #include "optimized/plugin/attest_subject.h"
-#include "reference/problem.hpp"
+#include "reference/subject.hpp"
 
 namespace attest {
 
 AttestProblem abi_problem(const Problem& problem);
+
+/// Domain: declarations that passed the worker's wrong_precision().
+PrecisionPath precision_path(const AttestPrecision& precision);
 
 /// Why the ABI cannot state this Problem without changing it, or nothing.
 std::optional<std::string> inexpressible(const Problem& problem);

@@ -146,6 +146,10 @@ typedef struct AttestPrecision {
   double log_error;
   double tanh_error;
   double division_error;
+  int32_t tensor_step; /* 0: q.k and P V are sums of f32 operations, in any order. Otherwise tensor
+                          cores accumulate in f32, and this is the least number of products that
+                          they add in one step: 8 for mma.sync.m16n8k16 of f16 and bf16 on sm_80
+                          and later, 4 on sm_70 and for tf32 */
 } AttestPrecision;
 
 /* Return 0 for success. Any other value is a fault of the subject, reported with last_error(). */
@@ -169,6 +173,12 @@ typedef struct AttestSubject {
   int32_t (*decode)(const AttestAttention* attention);
   int32_t (*append)(const AttestAppend* append);
   int32_t (*projection)(const AttestProjection* projection);
+
+  /* How the subject rounds on this problem, where not everything takes the same path. *precision
+   * arrives as declared above and may be changed; NULL: it always holds. Asked after declines(),
+   * of problems that are accepted. */
+  void (*precision_for)(uint32_t operation, const AttestProblem* problem,
+                        AttestPrecision* precision);
 } AttestSubject;
 
 /* The only symbol attest looks up. Called once, before any CUDA call, with the ABI version attest

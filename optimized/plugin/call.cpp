@@ -65,11 +65,22 @@ DLDevice Calls::device() const {
 }
 
 void Calls::ask_declines(const Request& request, ReplyHeader& reply) const {
-  if (subject_.declines == nullptr) return;
-  const char* reason = subject_.declines(request.operation, &request.problem);
-  if (reason == nullptr) return;
-  reply.declined = 1;
-  put_text(reply.text, reason);
+  reply.precision = subject_.precision;
+  const char* reason = subject_.declines != nullptr
+                           ? subject_.declines(request.operation, &request.problem)
+                           : nullptr;
+  if (reason != nullptr) {
+    reply.declined = 1;
+    put_text(reply.text, reason);
+    return;
+  }
+  if (subject_.precision_for == nullptr) return;
+  subject_.precision_for(request.operation, &request.problem, &reply.precision);
+  if (const auto wrong = wrong_precision(reply.precision)) {
+    reply.faulted = 1;
+    put_text(reply.kind, name_of(FaultKind::refused));
+    put_text(reply.text, "precision_for(): " + *wrong);
+  }
 }
 
 std::optional<Calls::Failure> Calls::place(const Request& request, const std::byte* bytes,

@@ -15,29 +15,6 @@ std::string in(const std::filesystem::path& path) {
   return "plugin " + path.string() + ": ";
 }
 
-void check_precision(const AttestPrecision& precision, const std::filesystem::path& path) {
-  if (precision.struct_bytes < sizeof(AttestPrecision)) {
-    throw Error(in(path) + "precision.struct_bytes is " + std::to_string(precision.struct_bytes) +
-                ", less than the " + std::to_string(sizeof(AttestPrecision)) + " of this version");
-  }
-  if (precision.p_format > ATTEST_E5M2) {
-    throw Error(in(path) + "precision.p_format " + std::to_string(precision.p_format) +
-                " is no format; use ATTEST_F32 to ATTEST_E5M2");
-  }
-  if (precision.key_block < 1) {
-    throw Error(in(path) + "precision.key_block is " + std::to_string(precision.key_block) +
-                "; say 1 when it is unknown");
-  }
-  for (const double error :
-       {precision.exp_error, precision.log_error, precision.tanh_error, precision.division_error}) {
-    if (!std::isfinite(error) || error < 0) {
-      throw Error(in(path) +
-                  "an error in precision is negative or not finite; 0 means correctly "
-                  "rounded");
-    }
-  }
-}
-
 void check_table(const AttestSubject& subject, const std::filesystem::path& path,
                  const CudaRuntime* runtime) {
   if (subject.abi_version != ATTEST_ABI_VERSION) {
@@ -63,10 +40,36 @@ void check_table(const AttestSubject& subject, const std::filesystem::path& path
       subject.projection == nullptr) {
     throw Error(in(path) + "its table offers no operation");
   }
-  check_precision(subject.precision, path);
+  if (const auto wrong = wrong_precision(subject.precision)) throw Error(in(path) + *wrong);
 }
 
 }  // namespace
+
+std::optional<std::string> wrong_precision(const AttestPrecision& precision) {
+  if (precision.struct_bytes < sizeof(AttestPrecision)) {
+    return "precision.struct_bytes is " + std::to_string(precision.struct_bytes) +
+           ", less than the " + std::to_string(sizeof(AttestPrecision)) + " of this version";
+  }
+  if (precision.p_format > ATTEST_E5M2) {
+    return "precision.p_format " + std::to_string(precision.p_format) +
+           " is no format; use ATTEST_F32 to ATTEST_E5M2";
+  }
+  if (precision.key_block < 1) {
+    return "precision.key_block is " + std::to_string(precision.key_block) +
+           "; say 1 when it is unknown";
+  }
+  if (precision.tensor_step < 0) {
+    return "precision.tensor_step is " + std::to_string(precision.tensor_step) +
+           "; say 0 when no tensor core accumulates";
+  }
+  for (const double error :
+       {precision.exp_error, precision.log_error, precision.tanh_error, precision.division_error}) {
+    if (!std::isfinite(error) || error < 0) {
+      return "an error in precision is negative or not finite; 0 means correctly rounded";
+    }
+  }
+  return std::nullopt;
+}
 
 const AttestSubject& load_plugin(const std::filesystem::path& path, const CudaRuntime* runtime) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -99,6 +102,7 @@ void describe(const AttestSubject& subject, const CudaRuntime* runtime, ReplyHea
                  (subject.decode != nullptr ? 1U << ATTEST_DECODE : 0) |
                  (subject.append != nullptr ? 1U << ATTEST_APPEND : 0) |
                  (subject.projection != nullptr ? 1U << ATTEST_PROJECTION : 0);
+  reply.counts = subject.device_type == kDLCUDA && runtime->emulated() ? 1 : 0;
   reply.precision = subject.precision;
 }
 

@@ -105,11 +105,12 @@ struct ReplyHeader {
   std::uint8_t declined;  // text says why
   char kind[32];
   char text[4096];
-  Counters counters;  // of a call; without launches when there is no emulator
+  Counters counters;          // of a call; without launches when there is no emulator
+  AttestPrecision precision;  // of a greeting: the table's; of declines: for this problem
   // greeting only
   char name[256], numerics[256];
   std::uint32_t promises, offers;  // offers: bit of the operation's number
-  AttestPrecision precision;
+  std::uint8_t counts;             // calls come back with counters
 };
 
 }  // namespace attest

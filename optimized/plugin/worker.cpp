@@ -30,12 +30,8 @@ class Client {
     description_.name = text_of(greeting.name);
     if (description_.name.empty()) description_.name = options.plugin.stem().string();
     description_.numerics = text_of(greeting.numerics);
-    description_.precision = {.p_format = static_cast<Format>(greeting.precision.p_format),
-                              .exp_error = greeting.precision.exp_error,
-                              .log_error = greeting.precision.log_error,
-                              .tanh_error = greeting.precision.tanh_error,
-                              .division_error = greeting.precision.division_error,
-                              .key_block = greeting.precision.key_block};
+    description_.precision = precision_path(greeting.precision);
+    description_.counts = greeting.counts != 0 && (options.counters || options.emulator.counters);
     description_.deterministic = (greeting.promises & ATTEST_DETERMINISTIC) != 0;
     description_.batch_invariant = (greeting.promises & ATTEST_BATCH_INVARIANT) != 0;
   }
@@ -49,7 +45,7 @@ class Client {
     if (!offers(operation)) return "the plugin offers no " + std::string(name_of(operation));
     if (auto why = inexpressible(problem)) return why;
     auto& answer = answers_[static_cast<std::size_t>(operation)];
-    if (answer && answer->first == problem) return answer->second;
+    if (answer && answer->problem == problem) return answer->declined;
     Request request{};
     request.operation = static_cast<std::uint32_t>(operation);
     request.problem = abi_problem(problem);
@@ -64,10 +60,21 @@ class Client {
       return std::nullopt;
     }
     const auto& reply = worker_->reply().at<const ReplyHeader>(0);
+    if (reply.faulted != 0) {
+      pending_fault_ = Fault{text_of(reply.kind), text_of(reply.text)};
+      return std::nullopt;
+    }
     std::optional<std::string> why;
     if (reply.declined != 0) why = text_of(reply.text);
-    answer.emplace(problem, why);
+    answer.emplace(problem, why, precision_path(reply.precision));
     return why;
+  }
+
+  /// What was said when it was asked whether it declines; nothing new when it died of the question.
+  PrecisionPath precision_for(Operation operation, const Problem& problem) {
+    declines(operation, problem);
+    const auto& answer = answers_[static_cast<std::size_t>(operation)];
+    return answer && answer->problem == problem ? answer->precision : description_.precision;
   }
 
   Reply call(Operation operation, const RequestPlan& plan) {
@@ -125,7 +132,12 @@ class Client {
   Description description_;
   std::uint32_t offers_ = 0;
   // A property asks, then calls, then may ask the same again: the last answer per operation.
-  std::optional<std::pair<Problem, std::optional<std::string>>> answers_[4];
+  struct Answer {
+    Problem problem;
+    std::optional<std::string> declined;
+    PrecisionPath precision;
+  };
+  std::optional<Answer> answers_[4];
   // A plugin that dies in declines() has not declined: the next call reports it.
   std::optional<Fault> pending_fault_;
 };
@@ -138,6 +150,9 @@ Subject open_plugin(const WorkerOptions& options) {
   subject.description = client->description();
   subject.declines = [client](Operation operation, const Problem& problem) {
     return client->declines(operation, problem);
+  };
+  subject.precision_for = [client](Operation operation, const Problem& problem) {
+    return client->precision_for(operation, problem);
   };
   if (client->offers(Operation::prefill)) {
     subject.prefill = [client](const Problem& problem, const Values& values, Poison poison) {

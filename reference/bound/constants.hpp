@@ -15,6 +15,19 @@ inline constexpr double kFlush = 0x1p-126;
 /// so that neither its own rounding errors nor a factor log2(e) < 2 can carry it over.
 inline constexpr double kOverflow = 0x1p126;
 
+/// What one step of a tensor core's f32 accumulation does to the magnitudes in it, in roundings. A
+/// step aligns up to L exact products and the accumulator to the largest exponent, truncates each
+/// to F bits behind it (the largest loses nothing), adds exactly and truncates the sum to 24 bits:
+/// L 2^-F + 2^-23 of the largest magnitude. (L, F) is (4, 23) on V100, (8, 24) on A100 and Ada,
+/// (16, 25) on H100 and B200: 10 kU on each. One more for an accumulator that is added in f32.
+/// Source: Khattak and Mikaitis, arXiv:2512.07004; MMA-Sim, arXiv:2511.10909.
+/// README, "Tensor cores".
+inline constexpr double kTensorStepRoundings = 11;
+
+/// The same for 8-bit operands on Ada and Hopper: L at most 32, F = 13 and a sum truncated to 14
+/// bits. Newer cores are finer. The same sources.
+inline constexpr double kTensorStepRoundings8 = 33 * 0x1p11 + 1;
+
 /// Roundings of q.k besides its own sum: fl(log2 e), its product with the scale, and the product
 /// with q.k or, term by term, with q. README, step S2.
 inline constexpr double kScaleRoundings = 3;

@@ -23,6 +23,20 @@ double roundings(double n) {
   return std::expm1(n * std::log1p(kU));
 }
 
+/// What happens to the terms of a sum of `products` products, none of which is further than `span`
+/// places from another: roundings of f32 operations, or of steps of tensor cores. A step without a
+/// product that counts changes nothing, so there are no more of them than products.
+double sum_roundings(const PrecisionPath& path, Format operand, double products, double span) {
+  if (path.tensor_step == 0) return products;
+  const double unit = bytes_of(operand) == 1 ? kTensorStepRoundings8 : kTensorStepRoundings;
+  return unit * std::min(products, std::ceil(span / static_cast<double>(path.tensor_step)) + 1);
+}
+
+/// The magnitude by which tensor cores align: subnormal operands count as the smallest normal one.
+double aligned(Format format, double operand) {
+  return operand == 0 ? 0 : std::max(std::fabs(operand), smallest_normal(format));
+}
+
 /// The relative error of the exponential as an error of its argument; 1 or more says nothing.
 double as_exponent(double relative_error) {
   return relative_error < 1 ? -std::log1p(-relative_error) : kInfinity;
@@ -86,19 +100,21 @@ struct Scores {
 /// S1 to S3: the logit of key j and how far off a kernel may compute it.
 Term score(const Row& row, Index j, const double* q, double q_norm, const Rows& k, bool& judged) {
   const Problem& p = row.problem;
+  const bool tensor = row.path.tensor_step != 0;
   double x = 0, a = 0;
   for (Index c = 0; c < p.depth; ++c) {
     const double product = q[c] * k.row(j)[c];
     x += product;
-    a += std::fabs(product);
+    a += tensor ? aligned(p.input, q[c]) * aligned(p.input, k.row(j)[c]) : std::fabs(product);
   }
   const double k_norm = k.norm[static_cast<std::size_t>(j)];
   const double scale = std::fabs(static_cast<double>(p.scale)),
                depth = static_cast<double>(p.depth);
-  const double sum_roundings = depth - (p.input == Format::f32 ? 0 : 1);  // S1
+  const double products = depth - (p.input == Format::f32 || tensor ? 0 : 1);
+  const double roundings_of_sum = sum_roundings(row.path, p.input, products, depth);  // S1
   const double flushed =
       kFlush * (scale * (q_norm + k_norm + 2 * depth) + 2 * k_norm + 2 * depth + 8);
-  double error = scale * a * roundings(sum_roundings + kScaleRoundings) + flushed;  // S2
+  double error = scale * a * roundings(roundings_of_sum + kScaleRoundings) + flushed;  // S2
   double logit = p.scale * x;
   double magnitude = std::fabs(logit) + error;
   double largest = std::max({1.0, scale}) * (a + error) + q_norm * scale;
@@ -242,9 +258,14 @@ Weights weigh(const Row& row, const Scores& scores) {
     }
   }
   const double parts =
-      w.split ? 1 + std::min(static_cast<double>(row.problem.splits), count) : 0;      // S9
-  w.kappa_value = roundings(static_cast<double>(w.keys.size()) + w.rescales + parts);  // S6
-  w.kappa_sum = roundings(count + w.rescales + parts);                                 // S7
+      w.split ? 1 + std::min(static_cast<double>(row.problem.splits), count) : 0;  // S9
+  if (!w.keys.empty()) {                                                           // S6
+    const auto span = static_cast<double>(w.keys.back().j - w.keys.front().j + 1);
+    const auto products = static_cast<double>(w.keys.size());
+    const double sums = sum_roundings(row.path, row.problem.input, products, span);
+    w.kappa_value = roundings(sums + w.rescales + parts);
+  }
+  w.kappa_sum = roundings(count + w.rescales + parts);  // S7
   return w;
 }
 
@@ -254,11 +275,13 @@ struct Column {
   double deviation = 0;    // sum of pi Theta |v - o|
   double stretched = 0;    // sum of pi (1 + Theta) |v|
   double subnormal_p = 0;  // sum of |v| whose weight may be subnormal in the format of P
+  double aligned = 0;      // what tensor cores see of `stretched` beyond it
   bool finite = true;
 };
 
 std::vector<Column> columns_of(const Row& row, const Scores& scores, const Weights& w,
                                const Rows& v) {
+  const bool tensor = row.path.tensor_step != 0;
   std::vector<Column> columns(static_cast<std::size_t>(row.problem.v_depth));
   for (Index j : scores.readable) {
     for (std::size_t c = 0; c < columns.size(); ++c) {
@@ -275,10 +298,12 @@ std::vector<Column> columns_of(const Row& row, const Scores& scores, const Weigh
       const double value = v.row(key.j)[c], size = std::fabs(value);
       column.o += key.share * value;
       column.stretched += stretch * size;
+      const double seen = tensor ? aligned(row.problem.input, value) : size;
+      column.aligned += stretch * (seen - size);
       column.largest = std::max(column.largest, size);
       column.low = std::min(column.low, value);
       column.high = std::max(column.high, value);
-      if (subnormal) column.subnormal_p += size;
+      if (subnormal) column.subnormal_p += seen;
     }
   }
   for (const Term& key : w.keys) {
@@ -296,6 +321,13 @@ std::vector<Column> columns_of(const Row& row, const Scores& scores, const Weigh
   return columns;
 }
 
+/// S5 and S6: what the cast of a subnormal weight, and its alignment by tensor cores, may lose.
+double lost_of_subnormal_p(const Row& row, const Weights& w) {
+  const Format format = row.path.p_format;
+  const double cast = ulp(format, 0) / 2;
+  return row.path.tensor_step == 0 ? cast : cast + w.kappa_value * smallest_normal(format);
+}
+
 /// S5 to S8 for one element of O.
 double bound_of(const Row& row, const Weights& w, const Column& column) {
   if (!(column.total * w.swing < kOverflow)) return kInfinity;  // also catches NaN
@@ -303,17 +335,19 @@ double bound_of(const Row& row, const Weights& w, const Column& column) {
   const Format p_format = row.path.p_format, output = row.problem.output;
   const double rounding_p = p_format == Format::f32 ? 0 : unit_roundoff(p_format);  // S5
   double deviation = column.high - column.low, mean = column.largest, size = column.largest;
-  double sum = 1;
+  double sum = 1, extra = row.path.tensor_step == 0 ? 0 : smallest_normal(row.problem.input);
   if (w.small_theta()) {
     // Not used otherwise, and then perhaps no number: inf * 0.
     deviation = std::min(deviation, column.deviation / (1 - w.theta_mean));
     mean = std::min(mean, column.stretched / (1 - w.theta_mean));
     size = std::fabs(column.o);
     sum = w.sum;
+    extra = std::min(extra, column.aligned / (1 - w.theta_mean));
   }
   const double numerator =
       std::expm1(std::log1p(rounding_p) + std::log1p(w.kappa_value)) * mean +
-      kUnderflowRoom * w.swing * column.subnormal_p * ulp(p_format, 0) / 2 / sum;
+      (1 + rounding_p) * w.kappa_value * extra +
+      kUnderflowRoom * w.swing * column.subnormal_p * lost_of_subnormal_p(row, w) / sum;
   if (w.kappa_sum >= 0.5) return kInfinity;
   const double division = declared(row.path.division_error, kDivision);
   const double quotient = std::pow(1 + division, w.split ? 2 : 1) / (1 - w.kappa_sum) - 1;  // S8

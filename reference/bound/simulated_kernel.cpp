@@ -98,7 +98,58 @@ class RowKernel {
     return terms[0];
   }
 
+  /// sum + x.y over all columns or keys as tensor cores add it (reference/bound/README.md).
+  float tensor_sum(float sum, const std::vector<float>& x, const std::vector<float>& y,
+                   Format x_format, Format y_format) const {
+    const auto step = static_cast<std::size_t>(recipe_.tensor_step);
+    for (std::size_t first = 0; first < x.size(); first += step) {
+      sum = tensor_add(sum, x, y, first, std::min(x.size(), first + step), x_format, y_format);
+    }
+    return sum;
+  }
+
+  float tensor_add(float sum, const std::vector<float>& x, const std::vector<float>& y,
+                   std::size_t first, std::size_t last, Format x_format, Format y_format) const {
+    const bool narrow = bytes_of(x_format) == 1;
+    const int kept = narrow                     ? 13
+                     : recipe_.tensor_step == 4 ? 23
+                     : recipe_.tensor_step == 8 ? 24
+                                                : 25;
+    const auto exponent = [](double number, Format format) {
+      return std::max(std::ilogb(number), facts(format).exponent_min);
+    };
+    int largest = std::numeric_limits<int>::min();
+    if (sum != 0) largest = exponent(static_cast<double>(sum), Format::f32);
+    for (std::size_t n = first; n < last; ++n) {
+      if (x[n] == 0 || y[n] == 0) continue;
+      largest = std::max(largest, exponent(static_cast<double>(x[n]), x_format) +
+                                      exponent(static_cast<double>(y[n]), y_format));
+    }
+    if (largest == std::numeric_limits<int>::min()) return 0;
+    double total = std::trunc(std::ldexp(static_cast<double>(sum), kept - largest));
+    for (std::size_t n = first; n < last; ++n) {
+      const double product = static_cast<double>(x[n]) * static_cast<double>(y[n]);
+      total += std::trunc(std::ldexp(product, kept - largest));  // exact: integers below 2^53
+    }
+    if (total == 0) return 0;
+    const int precision = narrow ? 14 : 24;
+    const int unit = std::max(std::ilogb(total) - precision + 1, 0);
+    total = std::ldexp(std::trunc(std::ldexp(total, -unit)), unit);
+    return static_cast<float>(std::ldexp(total, largest - kept));
+  }
+
+  float tensor_dot(Index j) const {
+    const Index kv_head = h_ / (p_.query_heads / p_.kv_heads);
+    std::vector<float> q, k;
+    for (Index c = 0; c < p_.depth; ++c) {
+      q.push_back(static_cast<float>(values_.q.at(b_, h_, i_, c)));
+      k.push_back(static_cast<float>(values_.k.at(b_, kv_head, j, c)));
+    }
+    return tensor_sum(0, q, k, p_.input, p_.input);
+  }
+
   float dot(Index j) const {
+    if (recipe_.tensor_step != 0) return tensor_dot(j);
     const Index kv_head = h_ / (p_.query_heads / p_.kv_heads);
     std::vector<float> products;
     float chain = 0;
@@ -176,16 +227,22 @@ class RowKernel {
       for (std::size_t c = 0; c < width; ++c) {
         float& acc = state.acc[c];
         acc *= alpha;
-        std::vector<float> products;
+        std::vector<float> products, cast, column;
         for (std::size_t n = start; n < stop; ++n) {
           const auto p = static_cast<float>(
               rounded(recipe_.p_format, static_cast<double>(weights[n - start])));
           const auto v =
               static_cast<float>(values_.v.at(b_, kv_head, keys[n], static_cast<Index>(c)));
-          if (!recipe_.pairwise) acc = multiply_add(p, v, acc);
+          cast.push_back(p);
+          column.push_back(v);
+          if (!recipe_.pairwise && recipe_.tensor_step == 0) acc = multiply_add(p, v, acc);
           products.push_back(p * v);
         }
-        if (recipe_.pairwise) acc += sum(products);
+        if (recipe_.tensor_step != 0) {
+          acc = tensor_sum(acc, cast, column, recipe_.p_format, p_.input);
+        } else if (recipe_.pairwise) {
+          acc += sum(products);
+        }
       }
       start = stop;
     }
@@ -272,6 +329,7 @@ PrecisionPath path_of(const Recipe& recipe) {
   path.exp_error = recipe.exp_error == 0 ? 0 : recipe.exp_error + 5 * kU;
   path.tanh_error = 5 * kU;  // glibc's tanhf is within two and a half ulp
   path.key_block = recipe.block;
+  path.tensor_step = recipe.tensor_step;
   return path;
 }
 

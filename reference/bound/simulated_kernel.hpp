@@ -23,6 +23,7 @@ struct Recipe {
   bool combine_by_lse = true;  // splits as normalised O and LSE; otherwise as (m, l, acc)
   bool flush = false;          // subnormals to zero, in and out
   double exp_error = 0;        // extra relative error, alternating in sign from key to key
+  Index tensor_step = 0;       // products per step of a tensor core; 0: f32 operations
   Exponential exponential = Exponential::natural;
   Format p_format = Format::f32;
   Mistake mistake = Mistake::none;
