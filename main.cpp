@@ -67,7 +67,9 @@ std::string meant(const CLI::App& app, const std::string& word) {
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
   std::string what = error.what();
-  if (const std::vector<std::string> extra = app.remaining(true); !extra.empty()) {
+  std::vector<std::string> extra = app.remaining(true);
+  std::erase(extra, "--");  // which only says that no option follows
+  if (!extra.empty()) {
     const std::string near = meant(app, extra.front());
     what = fmt::format("'{}' is not known here{}", extra.front(),
                        near.empty() ? "" : fmt::format("; did you mean '{}'?", near));

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 
 #include "optimized/emulator/engine/block.hpp"
+#include "optimized/emulator/engine/checks/copied_out.hpp"
 #include "optimized/emulator/engine/checks/state.hpp"
 #include "optimized/emulator/engine/counting.hpp"
 #include "optimized/emulator/engine/isa.hpp"
@@ -119,6 +121,18 @@ void Device::mark_written(void* begin, std::size_t bytes, bool written) {
 void Device::copy_written(void* to, const void* from, std::size_t bytes) {
   state_->memory.copy_written(reinterpret_cast<u64>(to), reinterpret_cast<u64>(from), bytes);
 }
+std::string Device::describe_unwritten(const void* begin, std::size_t bytes) const {
+  const u64 address = reinterpret_cast<u64>(begin);
+  const Memory::Written written = state_->memory.written_at(address);
+  if (written.bits == nullptr || !state_->options.checks.initcheck) return {};
+  const u64 offset = address - written.begin;
+  const Unwritten found =
+      unwritten_in(written.bits, offset, std::min<u64>(bytes, written.bytes - offset));
+  if (found.bytes == 0) return {};
+  return fmt::format(
+      "{} of {} bytes were never written, the first at {:#x}: byte {} of a {}-byte allocation",
+      found.bytes, bytes, written.begin + found.first, found.first, written.bytes);
+}
 Device::Allocation Device::find_allocation(const void* address) const {
   const auto range = state_->memory.find(reinterpret_cast<u64>(address));
   if (!range) return {};
@@ -194,6 +208,10 @@ Device::KernelFacts Device::facts(const LoadedModule& module, std::string_view k
   const Program* program = state_->program(const_cast<LoadedModule&>(module).state, kernel);
   if (program == nullptr) return facts;
   const ptx::Function& f = *program->entry->function;
+  // "sm_90a": the number, and what only that architecture has.
+  const std::string& target = module.state.module.target;
+  facts.architecture =
+      u32(std::strtoul(target.c_str() + std::min<std::size_t>(target.size(), 3), nullptr, 10));
   facts.static_shared_bytes = program->static_shared_bytes;
   facts.local_bytes = program->entry->frame_bytes;
   for (const ptx::Variable& v : module.state.module.variables) {

@@ -20,8 +20,8 @@ struct Dim3 {
 };
 
 /// Something a checker saw. `kind` is one word: memcheck, initcheck, racecheck, async, assert,
-/// trap, deadlock, unsupported, barrier, limit. `what` is one sentence that names kernel, block,
-/// thread and source line; the rest says the same to machines, as far as it is known.
+/// trap, deadlock, unsupported, barrier, limit, api. `what` is one sentence that names kernel,
+/// block, thread and source line; the rest says the same to machines, as far as it is known.
 struct CheckerFinding {
   std::string kind;
   std::string what;
@@ -60,6 +60,9 @@ class Device {
   /// A copy between two places, of which either may be host memory: what was never written stays
   /// so.
   void copy_written(void* to, const void* from, std::size_t bytes);
+  /// What is wrong with copying these bytes to the host: how many hold nothing that anybody wrote,
+  /// and where; empty when all do, or the rest is padding of structs.
+  std::string describe_unwritten(const void* begin, std::size_t bytes) const;
   struct Allocation {
     void* base = nullptr;
     std::size_t bytes = 0;
@@ -76,6 +79,7 @@ class Device {
   std::vector<std::string> kernel_names(const LoadedModule& module) const;
   struct KernelFacts {
     std::uint32_t static_shared_bytes = 0, local_bytes = 0, constant_bytes = 0;
+    std::uint32_t architecture = 0;  // that the PTX is for
     std::uint32_t registers_estimate = 0, max_threads_per_block = 1024;
     std::vector<std::uint32_t> parameter_bytes;  // in order: what a launch must supply
   };

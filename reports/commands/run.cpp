@@ -137,6 +137,8 @@ int run(const RunCommand& options) {
   device.instruction_limit = options.limit;
   device.counters = options.counters;
   if (options.program.empty()) throw Error("run: which program? attest run -- PROGRAM ARGS");
+  if (options.json == "-")
+    throw Error("--json: standard output is the program's own; name a file, ./- if it must be");
   if (options.schedules == 0) throw Error("--schedules: 0 runs show nothing");
   const fs::path program = program_named(options.program.front());
   refuse_what_cannot_run(program);

@@ -95,6 +95,11 @@ TEST_F(RunCommandLine, CannotTellWhenNothingWasChecked) {
   refuses("run --checks memchek -- /bin/true", {"--checks", "did you mean 'memcheck'?"});
   refuses("run --numerics sm_91 -- /bin/true", {"--numerics", "did you mean 'sm_90'?"});
   refuses("run --schedules 0 -- /bin/true", {"--schedules"});
+  refuses("run --schedules -3 -- /bin/true", {"'-3'"});
+  refuses("run --schedules=-3 -- /bin/true", {"--schedules", "negative"});
+  refuses("run --schedule 18446744073709551616 -- /bin/true", {"--schedule", "is larger than"});
+  refuses("run --limit 1e9 -- /bin/true", {"--limit", "'1e9' is no count"});
+  refuses("run --json - -- /bin/true", {"--json", "standard output"});
   refuses("run --json /no/where.json -- " + program("questions"), {"/no/where.json"});
 }
 

@@ -84,6 +84,32 @@ INSTANTIATE_TEST_SUITE_P(Each, PlantedBugs,
                            return std::string(each.param.name);
                          });
 
+struct HostBug {
+  const char *name, *kind, *kernel, *says;
+};
+class PlantedHostBugs : public Samples, public testing::WithParamInterface<HostBug> {};
+
+TEST_P(PlantedHostBugs, AreFoundWithCallAndReason) {
+  const HostBug& bug = GetParam();
+  const Ran ran = run_sample(std::string("planted_80 ") + bug.name);
+  ASSERT_EQ(ran.exit_code, 1) << ran.err;
+  const auto findings = found()["findings"];
+  ASSERT_EQ(findings.size(), 1U) << ran.err;
+  EXPECT_EQ(findings[0]["kind"], bug.kind) << ran.err;
+  EXPECT_EQ(findings[0]["kernel"], bug.kernel) << ran.err;
+  EXPECT_NE(std::string(findings[0]["what"]).find(bug.says), std::string::npos) << ran.err;
+}
+INSTANTIATE_TEST_SUITE_P(
+    Each, PlantedHostBugs,
+    testing::Values(HostBug{"too_wide", "api", "too_wide",
+                            "cudaLaunchKernel: returned cudaErrorInvalidConfiguration (a grid of "
+                            "(1,1,1) blocks of (2048,1,1) threads)"},
+                    HostBug{"copies_too_much", "api", "",
+                            "cudaMemcpy: returned cudaErrorInvalidValue"},
+                    HostBug{"forgets_last", "initcheck", "",
+                            "cudaMemcpy to the host: 4 of 256 bytes were never written"}),
+    [](const testing::TestParamInfo<HostBug>& each) { return std::string(each.param.name); });
+
 class Twins : public Samples, public testing::WithParamInterface<const char*> {};
 
 TEST_P(Twins, AreSilentUnderTwoHundredSchedules) {
@@ -124,6 +150,7 @@ TEST_P(HostilePrograms, EndInAFindingOrAClearMessage) {
 INSTANTIATE_TEST_SUITE_P(
     Each, HostilePrograms,
     testing::Values(Hostile{"endless", 1, "deadlock: kernel endless"},
+                    Hostile{"blocks", 1, "limit: kernel nothing"},
                     Hostile{"recursion", 1, "limit: kernel recursion"},
                     Hostile{"null", 1, "memcheck: kernel writes_to"},
                     Hostile{"wild", 1, "memcheck: kernel writes_to"},

@@ -140,7 +140,14 @@ Run run_session(const CampaignCommand& options, const CampaignOptions& campaign,
 }
 
 std::string count_error(const std::string& word) {
-  return word.starts_with('-') ? fmt::format("'{}' is negative", word) : std::string();
+  if (word.starts_with('-')) return fmt::format("'{}' is negative", word);
+  std::uint64_t value = 0;
+  const auto [stop, failed] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (failed == std::errc::result_out_of_range)
+    return fmt::format("'{}' is larger than {}", word, ~std::uint64_t{0});
+  return failed == std::errc() && stop == word.data() + word.size()
+             ? std::string()
+             : fmt::format("'{}' is no count", word);
 }
 
 int printed(int exit_code) {

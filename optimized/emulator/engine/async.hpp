@@ -46,6 +46,7 @@ struct MBarrier {
   u32 pending = 0;   // that the current phase lacks
   s64 bytes = 0;     // tx-count
   u64 phase = 0;
+  u32 maker = 0, made = 0;  // the thread that initialised it, and the race checker's time of that
 };
 
 /// Whoever polled an mbarrier in vain since something last happened in the block.

@@ -198,6 +198,18 @@ TEST_P(Asynchronous, MisuseOfMbarriersIsFound) {
   run("deadlock", {"the phase will never complete", "lacks 1 of 33 arrivals"}, "hand_over_lacking");
 }
 
+TEST_P(Asynchronous, MbarriersAreUsedByThoseWhoKnowThem) {
+  Buffer<unsigned> out(64);
+  for (std::uint64_t seed = 0; seed <= kSeeds / 10; ++seed) {
+    const std::string text = found(seed, "waits_before_it_is_made", {{1}, {64}}, out.data());
+    EXPECT_TRUE(text.find("which thread (0,0,0) initialised; nothing orders the two") !=
+                    text.npos ||
+                text.find("no mbarrier was initialised") != text.npos)
+        << seed << text;
+    EXPECT_EQ(found(seed, "waits_when_it_is_made", {{1}, {64}}, out.data()), "") << seed;
+  }
+}
+
 TEST_P(Asynchronous, GridsSynchronise) {
   constexpr int blocks = 20, width = 64;
   Buffer<int> values(blocks * width), out(blocks * width);

@@ -193,7 +193,7 @@ void Decoder::unsupported(const ptx::Instruction& i, u32 first, const std::strin
     skip_unless_guarded(i);
   code_.notes.push_back(
       fmt::format("the emulator does not execute '{}': {}; compile the kernel without it, or run "
-                  "it on a GPU (--device cuda)",
+                  "it on a GPU",
                   written(i), why));
   emit(&report_unsupported).cache = u32(code_.notes.size() - 1);
 }

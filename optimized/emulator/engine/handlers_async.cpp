@@ -155,8 +155,7 @@ const Op* map_address(const Op& op, Warp& w) {
     if (rank != 0) {
       return fault(w, op, l, "unsupported",
                    fmt::format("block {} of its cluster is meant, but every block is a cluster of "
-                               "its own here: launch without clusters, or run on a GPU "
-                               "(--device cuda)",
+                               "its own here: launch without clusters, or run on a GPU",
                                rank));
     }
     write<T>(slot<T>(w, op.d), l, read<T>(slot<T>(w, op.a), l));

@@ -4,6 +4,7 @@
 
 #include "optimized/emulator/engine/block.hpp"
 #include "optimized/emulator/engine/checks/lane.hpp"
+#include "optimized/emulator/engine/checks/state.hpp"
 #include "optimized/emulator/engine/order.hpp"
 #include "optimized/emulator/engine/select.hpp"
 
@@ -38,13 +39,32 @@ u32 offset_of(const Op& op, Warp& w, u32 lane) {
   return u32(at);
 }
 
+/// Whoever uses an mbarrier must know that it was initialised. Its own later uses by the thread
+/// that did so hide that write from the race checker, so it is kept with the object.
+void judge_use(const Op& op, Warp& w, u32 lane, u32 offset, const MBarrier& object) {
+  if (!(w.watch & kWatchRace) || object.maker == w.index * kLanes + lane ||
+      object.made <= known_time(w, lane, w.block->number, object.maker) ||
+      !report_once(w, op, kWatchRace))
+    return;
+  const Warp& other = w.block->warps[object.maker / kLanes];
+  const u32 l = object.maker % kLanes;
+  note(
+      w, op, lane, "racecheck",
+      fmt::format("uses the mbarrier at offset {:#x}, which thread ({},{},{}) initialised; nothing "
+                  "orders the two: a barrier between them is missing",
+                  offset, other.thread[0][l], other.thread[1][l], other.thread[2][l]));
+}
+
 /// The mbarrier a lane means; nullptr and a fault when there is none.
 MBarrier* object_of(const Op& op, Warp& w, u32 lane, u32& offset) {
   offset = offset_of(op, w, lane);
   if (offset == kNone) return nullptr;
   auto& objects = w.block->async.objects;
   const auto it = objects.find(offset);
-  if (it != objects.end()) return &it->second;
+  if (it != objects.end()) {
+    judge_use(op, w, lane, offset, it->second);
+    return &it->second;
+  }
   fault(w, op, lane, "barrier",
         fmt::format("no mbarrier was initialised at offset {:#x} of shared memory", offset));
   return nullptr;
@@ -86,7 +106,8 @@ const Op* initialise(const Op& op, Warp& w) {
            fmt::format("the mbarrier at offset {:#x} is initialised again; invalidate it first",
                        offset));
     }
-    block.async.objects[offset] = {count, count, 0, 0};
+    const u32 now = w.watch & kWatchRace ? block.checks->time : 0;
+    block.async.objects[offset] = {count, count, 0, 0, w.index * kLanes + l, now};
     forbid(block.async, offset, kObjectBytes, true);
     count_arrivals(block, offset, 0, 0);
   }

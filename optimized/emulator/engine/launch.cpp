@@ -20,6 +20,8 @@ constexpr s64 kBlockQuantum = 1 << 16;
 constexpr u64 kStartWindow = 64;
 // Of a block that only polled: others are waited for. Prime, so that turns end all over a loop.
 constexpr s64 kQuietQuantum = 257;
+// Of the limit of instructions: what starting a block takes beside what it executes.
+constexpr s64 kBlockCost = 64;
 constexpr u32 kEagerMax = 8, kQuantumShifts = 12;
 
 /// Floating-point control as PTX assumes: nearest, no flushing, no traps. Restored at the end.
@@ -147,6 +149,8 @@ class Worker {
         spare_.pop_back();
       }
       start_block(*block, launch_, number);
+      if (launch_.limited)
+        launch_.instructions_left.fetch_sub(kBlockCost, std::memory_order_relaxed);
       resident_.push_front(std::move(block));
       return;
     }

@@ -168,7 +168,7 @@ TEST_F(Faults, RunawayRecursion) {
 }
 TEST_F(Faults, UnsupportedInstructionsAreNamedWhenReached) {
   Buffer<float> out(1);
-  expect("unsupported", {line_of("unsupported"), "multimem.red", "several GPUs", "--device cuda"},
+  expect("unsupported", {line_of("unsupported"), "multimem.red", "several GPUs", "run it on a GPU"},
          "unsupported", {{1}, {1}}, out.data());
   EXPECT_EQ(program.trouble("unsupported_elsewhere", {{1}, {1}}, out.data(), 3), "");
 }

@@ -1,6 +1,9 @@
 // Copies and fills. Everything on the device's side must lie in one live allocation; what the
 // program says about the direction must be true, as a device insists.
+#include <fmt/format.h>
+
 #include <cstring>
+#include <set>
 
 #include "optimized/emulator/runtime/runtime.hpp"
 
@@ -76,8 +79,27 @@ std::size_t span_bytes(std::size_t pitch, std::size_t width, std::size_t rows) {
   return bytes;
 }
 
+/// What leaves the device for the host is used there, whatever it is.
+void judge_copy_out(Runtime& runtime, Plane target, ConstPlane source, std::size_t width,
+                    std::size_t rows, const char* function) {
+  if (runtime.supervised || !is_device_only(runtime, source.address)) return;
+  const Device::Allocation found = Device::instance().find_allocation(target.address);
+  const auto block = runtime.blocks.find(found.base);
+  const bool managed = block != runtime.blocks.end() && block->second.kind == MemoryKind::managed;
+  if (managed || is_device_only(runtime, target.address)) return;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::string what = Device::instance().describe_unwritten(
+        static_cast<const std::byte*>(source.address) + row * source.pitch, width);
+    if (what.empty()) continue;
+    static std::set<std::string> told;
+    const std::string sentence = fmt::format("{} to the host: {}", function, what);
+    if (told.insert(sentence).second) rt::tell({.kind = "initcheck", .what = sentence});
+    return;
+  }
+}
+
 cudaError_t copy_rows(Runtime& runtime, Plane target, ConstPlane source, std::size_t width,
-                      std::size_t rows, cudaMemcpyKind kind) {
+                      std::size_t rows, cudaMemcpyKind kind, const char* function) {
   if (!is_kind(kind)) return cudaErrorInvalidMemcpyDirection;
   if (width == 0 || rows == 0) return cudaSuccess;
   if (rows > 1 && (width > target.pitch || width > source.pitch)) return cudaErrorInvalidPitchValue;
@@ -87,6 +109,7 @@ cudaError_t copy_rows(Runtime& runtime, Plane target, ConstPlane source, std::si
                  source_side(kind))) {
     return cudaErrorInvalidValue;
   }
+  judge_copy_out(runtime, target, source, width, rows, function);
   for (std::size_t row = 0; row < rows; ++row) {
     std::memmove(static_cast<std::byte*>(target.address) + row * target.pitch,
                  static_cast<const std::byte*>(source.address) + row * source.pitch, width);
@@ -112,20 +135,27 @@ cudaError_t fill_rows(Plane target, int value, std::size_t width, std::size_t ro
 }
 
 /// Runs `work` in the stream as one API call. Work may run again, when it was captured.
-cudaError_t in_stream(cudaStream_t stream, const rt::Work& work) {
-  return call([&](Runtime&) {
-    if (!rt::is_stream(stream)) return cudaErrorInvalidResourceHandle;
-    return rt::enqueue(stream, work);
-  });
+cudaError_t in_stream(cudaStream_t stream, const rt::Work& work,
+                      const char* function = __builtin_FUNCTION()) {
+  return call(
+      [&](Runtime&) {
+        if (!rt::is_stream(stream)) return cudaErrorInvalidResourceHandle;
+        return rt::enqueue(stream, work);
+      },
+      rt::AfterFault::refuses, function);
 }
 
 cudaError_t copy(Plane target, ConstPlane source, std::size_t width, std::size_t rows,
-                 cudaMemcpyKind kind, cudaStream_t stream) {
+                 cudaMemcpyKind kind, cudaStream_t stream,
+                 const char* function = __builtin_FUNCTION()) {
   return in_stream(
-      stream, [=] { return copy_rows(Runtime::instance(), target, source, width, rows, kind); });
+      stream,
+      [=] { return copy_rows(Runtime::instance(), target, source, width, rows, kind, function); },
+      function);
 }
 
-cudaError_t copy_volume(const cudaMemcpy3DParms& parameters, cudaStream_t stream) {
+cudaError_t copy_volume(const cudaMemcpy3DParms& parameters, cudaStream_t stream,
+                        const char* function = __builtin_FUNCTION()) {
   if (parameters.srcArray != nullptr || parameters.dstArray != nullptr) {
     rt::complain("CUDA arrays are not emulated; use pitched memory");
     return call([](Runtime&) { return cudaErrorNotSupported; });
@@ -138,14 +168,15 @@ cudaError_t copy_volume(const cudaMemcpy3DParms& parameters, cudaStream_t stream
     const cudaError_t error =
         copy({at(parameters.dstPtr, parameters.dstPos, z), parameters.dstPtr.pitch},
              {at(parameters.srcPtr, parameters.srcPos, z), parameters.srcPtr.pitch},
-             parameters.extent.width, parameters.extent.height, parameters.kind, stream);
+             parameters.extent.width, parameters.extent.height, parameters.kind, stream, function);
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;
 }
 
-cudaError_t fill_volume(cudaPitchedPtr target, int value, cudaExtent extent, cudaStream_t stream) {
-  return in_stream(stream, [=] {
+cudaError_t fill_volume(cudaPitchedPtr target, int value, cudaExtent extent, cudaStream_t stream,
+                        const char* function = __builtin_FUNCTION()) {
+  const auto work = [=] {
     for (std::size_t z = 0; z < extent.depth; ++z) {
       const Plane slice{static_cast<std::byte*>(target.ptr) + z * target.ysize * target.pitch,
                         target.pitch};
@@ -153,19 +184,41 @@ cudaError_t fill_volume(cudaPitchedPtr target, int value, cudaExtent extent, cud
       if (error != cudaSuccess) return error;
     }
     return cudaSuccess;
-  });
+  };
+  return in_stream(stream, work, function);
 }
 
 /// The part of a variable that a copy names.
-cudaError_t part_of(const void* symbol, std::size_t bytes, std::size_t offset, std::byte** part) {
-  return call([&](Runtime& runtime) {
-    Device::Allocation where;
-    const cudaError_t error = runtime.locate(symbol, where);
-    if (error != cudaSuccess) return error;
-    if (offset > where.bytes || bytes > where.bytes - offset) return cudaErrorInvalidValue;
-    *part = static_cast<std::byte*>(where.base) + offset;
-    return cudaSuccess;
-  });
+cudaError_t part_of(const void* symbol, std::size_t bytes, std::size_t offset, std::byte** part,
+                    const char* function = __builtin_FUNCTION()) {
+  return call(
+      [&](Runtime& runtime) {
+        Device::Allocation where;
+        const cudaError_t error = runtime.locate(symbol, where);
+        if (error != cudaSuccess) return error;
+        if (offset > where.bytes || bytes > where.bytes - offset) return cudaErrorInvalidValue;
+        *part = static_cast<std::byte*>(where.base) + offset;
+        return cudaSuccess;
+      },
+      rt::AfterFault::refuses, function);
+}
+
+cudaError_t copy_to_symbol(const void* symbol, const void* source, std::size_t bytes,
+                           std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream,
+                           const char* function = __builtin_FUNCTION()) {
+  std::byte* part = nullptr;
+  const cudaError_t error = part_of(symbol, bytes, offset, &part, function);
+  if (error != cudaSuccess) return error;
+  return copy({part, bytes}, {source, bytes}, bytes, 1, kind, stream, function);
+}
+
+cudaError_t copy_from_symbol(void* target, const void* symbol, std::size_t bytes,
+                             std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream,
+                             const char* function = __builtin_FUNCTION()) {
+  std::byte* part = nullptr;
+  const cudaError_t error = part_of(symbol, bytes, offset, &part, function);
+  if (error != cudaSuccess) return error;
+  return copy({target, bytes}, {part, bytes}, bytes, 1, kind, stream, function);
 }
 
 }  // namespace
@@ -177,7 +230,7 @@ cudaError_t cudaMemcpyAsync(void* target, const void* source, std::size_t bytes,
   return copy({target, bytes}, {source, bytes}, bytes, 1, kind, stream);
 }
 cudaError_t cudaMemcpy(void* target, const void* source, std::size_t bytes, cudaMemcpyKind kind) {
-  return cudaMemcpyAsync(target, source, bytes, kind, nullptr);
+  return copy({target, bytes}, {source, bytes}, bytes, 1, kind, nullptr);
 }
 cudaError_t cudaMemcpyPeerAsync(void* target, int target_device, const void* source,
                                 int source_device, std::size_t bytes, cudaStream_t stream) {
@@ -199,22 +252,22 @@ cudaError_t cudaMemcpy2DAsync(void* target, std::size_t target_pitch, const void
 cudaError_t cudaMemcpy2D(void* target, std::size_t target_pitch, const void* source,
                          std::size_t source_pitch, std::size_t width, std::size_t height,
                          cudaMemcpyKind kind) {
-  return cudaMemcpy2DAsync(target, target_pitch, source, source_pitch, width, height, kind,
-                           nullptr);
+  return copy({target, target_pitch}, {source, source_pitch}, width, height, kind, nullptr);
 }
 cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* parameters, cudaStream_t stream) {
   if (parameters == nullptr) return call([](Runtime&) { return cudaErrorInvalidValue; });
   return copy_volume(*parameters, stream);
 }
 cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* parameters) {
-  return cudaMemcpy3DAsync(parameters, nullptr);
+  if (parameters == nullptr) return call([](Runtime&) { return cudaErrorInvalidValue; });
+  return copy_volume(*parameters, nullptr);
 }
 
 cudaError_t cudaMemsetAsync(void* target, int value, std::size_t bytes, cudaStream_t stream) {
   return in_stream(stream, [=] { return fill_rows({target, bytes}, value, bytes, 1); });
 }
 cudaError_t cudaMemset(void* target, int value, std::size_t bytes) {
-  return cudaMemsetAsync(target, value, bytes, nullptr);
+  return in_stream(nullptr, [=] { return fill_rows({target, bytes}, value, bytes, 1); });
 }
 cudaError_t cudaMemset2DAsync(void* target, std::size_t pitch, int value, std::size_t width,
                               std::size_t height, cudaStream_t stream) {
@@ -222,7 +275,7 @@ cudaError_t cudaMemset2DAsync(void* target, std::size_t pitch, int value, std::s
 }
 cudaError_t cudaMemset2D(void* target, std::size_t pitch, int value, std::size_t width,
                          std::size_t height) {
-  return cudaMemset2DAsync(target, pitch, value, width, height, nullptr);
+  return in_stream(nullptr, [=] { return fill_rows({target, pitch}, value, width, height); });
 }
 cudaError_t cudaMemset3DAsync(cudaPitchedPtr target, int value, cudaExtent extent,
                               cudaStream_t stream) {
@@ -234,24 +287,20 @@ cudaError_t cudaMemset3D(cudaPitchedPtr target, int value, cudaExtent extent) {
 
 cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* source, std::size_t bytes,
                                     std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
-  std::byte* part = nullptr;
-  const cudaError_t error = part_of(symbol, bytes, offset, &part);
-  return error != cudaSuccess ? error : cudaMemcpyAsync(part, source, bytes, kind, stream);
+  return copy_to_symbol(symbol, source, bytes, offset, kind, stream);
 }
 cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* source, std::size_t bytes,
                                std::size_t offset, cudaMemcpyKind kind) {
-  return cudaMemcpyToSymbolAsync(symbol, source, bytes, offset, kind, nullptr);
+  return copy_to_symbol(symbol, source, bytes, offset, kind, nullptr);
 }
 cudaError_t cudaMemcpyFromSymbolAsync(void* target, const void* symbol, std::size_t bytes,
                                       std::size_t offset, cudaMemcpyKind kind,
                                       cudaStream_t stream) {
-  std::byte* part = nullptr;
-  const cudaError_t error = part_of(symbol, bytes, offset, &part);
-  return error != cudaSuccess ? error : cudaMemcpyAsync(target, part, bytes, kind, stream);
+  return copy_from_symbol(target, symbol, bytes, offset, kind, stream);
 }
 cudaError_t cudaMemcpyFromSymbol(void* target, const void* symbol, std::size_t bytes,
                                  std::size_t offset, cudaMemcpyKind kind) {
-  return cudaMemcpyFromSymbolAsync(target, symbol, bytes, offset, kind, nullptr);
+  return copy_from_symbol(target, symbol, bytes, offset, kind, nullptr);
 }
 
 cudaError_t cudaGetSymbolAddress(void** address, const void* symbol) {

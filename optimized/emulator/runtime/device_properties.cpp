@@ -12,7 +12,7 @@
 namespace attest::emulator::runtime {
 namespace {
 
-constexpr char kName[] = "attest emulated device";
+constexpr char kName[] = "attest emulated device (sm_80)";
 constexpr std::size_t kConstantBytes = 65536, kTextureAlignment = 512, kTexturePitchAlignment = 32;
 constexpr int kL2Bytes = 40 * 1024 * 1024, kMemoryBusBits = 5120;
 constexpr int kClockKhz = 1410000, kMemoryClockKhz = 1215000;
@@ -56,11 +56,11 @@ cudaDeviceProp device_properties() {
   result.maxThreadsPerMultiProcessor = kThreadsPerMultiprocessor;
   result.streamPrioritiesSupported = 1;
   result.globalL1CacheSupported = result.localL1CacheSupported = 1;
-  result.sharedMemPerMultiprocessor = kSharedPerMultiprocessor;
+  result.sharedMemPerMultiprocessor = shared_limits(kArchitecture).per_multiprocessor;
   result.managedMemory = result.concurrentManagedAccess = 1;
   result.computePreemptionSupported = 1;
   result.cooperativeLaunch = 1;
-  result.sharedMemPerBlockOptin = kSharedPerBlockOptin;
+  result.sharedMemPerBlockOptin = shared_limits(kArchitecture).per_block;
   result.maxBlocksPerMultiProcessor = kBlocksPerMultiprocessor;
   result.reservedSharedMemPerBlock = kSharedReserved;
   result.memoryPoolsSupported = 1;

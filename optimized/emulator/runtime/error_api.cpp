@@ -55,12 +55,15 @@ cudaError_t cudaGetLastError() {
   const std::lock_guard lock(runtime.mutex);
   const cudaError_t error = runtime.sticky != cudaSuccess ? runtime.sticky : rt::last_error();
   rt::last_error() = cudaSuccess;
+  if (error != cudaSuccess) rt::forgive_failures();
   return error;
 }
 cudaError_t cudaPeekAtLastError() {
   Runtime& runtime = Runtime::instance();
   const std::lock_guard lock(runtime.mutex);
-  return runtime.sticky != cudaSuccess ? runtime.sticky : rt::last_error();
+  const cudaError_t error = runtime.sticky != cudaSuccess ? runtime.sticky : rt::last_error();
+  if (error != cudaSuccess) rt::forgive_failures();
+  return error;
 }
 
 const char* cudaGetErrorName(cudaError_t error) {

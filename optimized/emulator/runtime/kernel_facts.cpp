@@ -6,6 +6,26 @@
 
 namespace attest::emulator::runtime {
 
+SharedLimits shared_limits(std::uint32_t architecture) {
+  // CUDA C++ Programming Guide, "Technical specifications per compute capability". A kibibyte of a
+  // multiprocessor's is the system's from sm_80 on.
+  struct Row {
+    std::uint32_t from, kibibytes, reserved;
+  };
+  constexpr Row kRows[] = {{120, 100, 1}, {90, 228, 1}, {89, 100, 1}, {87, 164, 1},
+                           {86, 100, 1},  {80, 164, 1}, {75, 64, 0},  {0, 96, 0}};
+  const Row& row =
+      *std::ranges::find_if(kRows, [&](const Row& r) { return architecture >= r.from; });
+  return {row.kibibytes * 1024, (row.kibibytes - row.reserved) * 1024};
+}
+
+SharedLimits shared_limits(const Kernel& kernel) {
+  const SharedLimits device = shared_limits(kArchitecture);
+  if (!kernel.facts || kernel.facts->architecture <= kArchitecture) return device;
+  const SharedLimits own = shared_limits(kernel.facts->architecture);
+  return own.per_block > device.per_block ? own : device;
+}
+
 int blocks_per_multiprocessor(const Kernel& kernel, std::uint32_t threads, std::size_t dynamic) {
   constexpr std::uint32_t kRegistersPerThreadMax = 255;
   if (threads == 0 || threads > kernel.facts->max_threads_per_block) return 0;
@@ -13,9 +33,10 @@ int blocks_per_multiprocessor(const Kernel& kernel, std::uint32_t threads, std::
   const std::uint32_t rounded = (threads + kWarp - 1) / kWarp * kWarp;
   const std::uint32_t registers = std::clamp(
       kernel.facts->registers_estimate, 1U, std::min(kRegistersPerThreadMax, kRegisters / rounded));
-  const std::size_t blocks = std::min<std::size_t>(
-      {kBlocksPerMultiprocessor, kThreadsPerMultiprocessor / rounded,
-       kRegisters / (std::size_t{registers} * rounded), kSharedPerMultiprocessor / shared});
+  const std::size_t blocks =
+      std::min<std::size_t>({kBlocksPerMultiprocessor, kThreadsPerMultiprocessor / rounded,
+                             kRegisters / (std::size_t{registers} * rounded),
+                             shared_limits(kernel).per_multiprocessor / shared});
   return static_cast<int>(blocks);
 }
 
@@ -23,13 +44,15 @@ namespace {
 
 /// Calls `body` with a kernel whose facts are known.
 template <typename Body>
-cudaError_t with_kernel(const void* function, Body body) {
-  return call([&](Runtime& runtime) -> cudaError_t {
-    Kernel* kernel = runtime.find_kernel(function);
-    if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
-    const cudaError_t error = runtime.prepare(*kernel);
-    return error != cudaSuccess ? error : body(*kernel);
-  });
+cudaError_t with_kernel(const void* function, Body body, const char* name = __builtin_FUNCTION()) {
+  return call(
+      [&](Runtime& runtime) -> cudaError_t {
+        Kernel* kernel = runtime.find_kernel(function);
+        if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
+        const cudaError_t error = runtime.prepare(*kernel);
+        return error != cudaSuccess ? error : body(*kernel);
+      },
+      AfterFault::refuses, name);
 }
 
 }  // namespace
@@ -51,7 +74,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
     attributes->maxThreadsPerBlock = static_cast<int>(kernel.facts->max_threads_per_block);
     attributes->numRegs =
         std::min(static_cast<int>(kernel.facts->registers_estimate), kRegistersPerThreadMax);
-    attributes->ptxVersion = attributes->binaryVersion = rt::kArchitecture;
+    attributes->ptxVersion = static_cast<int>(kernel.facts->architecture);
+    attributes->binaryVersion = rt::kArchitecture;
     attributes->maxDynamicSharedSizeBytes = static_cast<int>(kernel.dynamic_shared_max);
     attributes->preferredShmemCarveout = -1;
     return cudaSuccess;
@@ -63,7 +87,7 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
     if (attribute >= cudaFuncAttributeMax) return cudaErrorInvalidValue;
     if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
       const std::int64_t total = std::int64_t{value} + kernel.facts->static_shared_bytes;
-      if (value < 0 || total > rt::kSharedPerBlockOptin) return cudaErrorInvalidValue;
+      if (value < 0 || total > rt::shared_limits(kernel).per_block) return cudaErrorInvalidValue;
       kernel.dynamic_shared_max = static_cast<std::uint32_t>(value);
     }
     return cudaSuccess;
@@ -111,7 +135,8 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(std::size_t* bytes, const 
                                                       int blocks, int block_threads) {
   return with_kernel(function, [&](Kernel& kernel) {
     if (blocks <= 0 || block_threads <= 0) return cudaErrorInvalidValue;
-    const std::size_t share = rt::kSharedPerMultiprocessor / static_cast<unsigned>(blocks);
+    const std::size_t share =
+        rt::shared_limits(kernel).per_multiprocessor / static_cast<unsigned>(blocks);
     const std::size_t used = kernel.facts->static_shared_bytes + rt::kSharedReserved;
     *bytes = std::min<std::size_t>(share > used ? share - used : 0, kernel.dynamic_shared_max);
     return cudaSuccess;

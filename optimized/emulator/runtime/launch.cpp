@@ -1,6 +1,7 @@
 // Launches, by every protocol that nvcc has used. What a device would refuse is refused here,
 // before anything runs; what a kernel then does wrong becomes a sticky error.
-#include <cstdio>
+#include <fmt/format.h>
+
 #include <cstring>
 #include <set>
 
@@ -32,13 +33,6 @@ cudaError_t error_of(const std::string& kind) {
   if (kind == "deadlock" || kind == "limit") return cudaErrorLaunchTimeout;
   if (kind == "unsupported") return cudaErrorNotSupported;
   return cudaErrorLaunchFailure;
-}
-
-/// Whoever supervises the process asks for the findings; else they go to its record, or to stderr.
-void tell(const CheckerFinding& finding) {
-  if (Runtime::instance().supervised) return;
-  if (Record::instance().on()) return Record::instance().finding(finding);
-  std::fprintf(stderr, "attest: %s: %s\n", finding.kind.c_str(), finding.what.c_str());
 }
 
 /// How many blocks the GPU holds at a time.
@@ -74,25 +68,43 @@ cudaError_t run(Kernel& kernel, const Request& request, void** arguments) {
   return runtime.sticky;
 }
 
-cudaError_t refusal(const Kernel& kernel, const Request& request) {
+/// Why a device would refuse the launch.
+struct Refusal {
+  cudaError_t error = cudaSuccess;
+  std::string why = {};
+};
+
+Refusal refusal(const Kernel& kernel, const Request& request) {
   const dim3 &grid = request.grid, &block = request.block;
   const auto threads = std::uint64_t{block.x} * block.y * block.z;
   const bool empty = threads == 0 || grid.x == 0 || grid.y == 0 || grid.z == 0;
   if (empty || block.x > kThreadsPerBlockMax || block.y > kThreadsPerBlockMax ||
       block.z > kBlockZMax || threads > kThreadsPerBlockMax || grid.x > kGridXMax ||
       grid.y > kGridYZMax || grid.z > kGridYZMax) {
-    return cudaErrorInvalidConfiguration;
+    return {cudaErrorInvalidConfiguration,
+            fmt::format("a grid of ({},{},{}) blocks of ({},{},{}) threads", grid.x, grid.y, grid.z,
+                        block.x, block.y, block.z)};
   }
   // Beyond __launch_bounds__, and beyond the shared memory that was asked for, an argument is
   // invalid rather than the configuration.
-  if (threads > kernel.facts->max_threads_per_block) return cudaErrorInvalidValue;
-  if (request.shared_bytes > kernel.dynamic_shared_max) return cudaErrorInvalidValue;
-  if (request.cooperative) {
-    if (std::uint64_t{grid.x} * grid.y * grid.z > resident_blocks(kernel, request)) {
-      return cudaErrorCooperativeLaunchTooLarge;
-    }
+  if (threads > kernel.facts->max_threads_per_block) {
+    return {cudaErrorInvalidValue,
+            fmt::format("{} threads per block, and its launch bounds allow {}", threads,
+                        kernel.facts->max_threads_per_block)};
   }
-  return cudaSuccess;
+  if (request.shared_bytes > kernel.dynamic_shared_max) {
+    return {cudaErrorInvalidValue,
+            fmt::format("{} bytes of dynamic shared memory, and it may have {}: "
+                        "cudaFuncAttributeMaxDynamicSharedMemorySize",
+                        request.shared_bytes, kernel.dynamic_shared_max)};
+  }
+  const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
+  if (request.cooperative && blocks > resident_blocks(kernel, request)) {
+    return {cudaErrorCooperativeLaunchTooLarge,
+            fmt::format("{} blocks, and the device holds {} at a time", blocks,
+                        resident_blocks(kernel, request))};
+  }
+  return {};
 }
 
 /// The arguments of a launch, copied: a captured launch runs after the caller's are gone.
@@ -129,23 +141,33 @@ void name_earlier_fault(const void* function) {
            findings.back().kind + ": " + findings.back().what);
 }
 
-cudaError_t launch(const void* function, const Request& request) {
+Refusal start(Runtime& runtime, const void* function, const Request& request, Kernel*& kernel) {
+  kernel = runtime.find_kernel(function);
+  if (kernel == nullptr) return {cudaErrorInvalidDeviceFunction, "no kernel has this address"};
+  if (!is_stream(request.stream))
+    return {cudaErrorInvalidResourceHandle, "there is no such stream"};
+  if (const cudaError_t error = runtime.prepare(*kernel); error != cudaSuccess) return {error};
+  if (Refusal refused = refusal(*kernel, request); refused.error != cudaSuccess) return refused;
+  if (!kernel->facts->parameter_bytes.empty() && request.arguments == nullptr)
+    return {cudaErrorInvalidValue, "it has parameters, and got no arguments"};
+  const auto arguments = std::make_shared<Arguments>(*kernel, request.arguments);
+  return {enqueue(request.stream, [kernel, request, arguments] {
+    return run(*kernel, request, arguments->pointers().data());
+  })};
+}
+
+cudaError_t launch(const void* function, const Request& request,
+                   const char* name = __builtin_FUNCTION()) {
   name_earlier_fault(function);
-  return call([&](Runtime& runtime) {
-    if (!is_stream(request.stream)) return cudaErrorInvalidResourceHandle;
-    Kernel* kernel = runtime.find_kernel(function);
-    if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
-    cudaError_t error = runtime.prepare(*kernel);
-    if (error == cudaSuccess) error = refusal(*kernel, request);
-    if (error != cudaSuccess) return error;
-    if (!kernel->facts->parameter_bytes.empty() && request.arguments == nullptr) {
-      return cudaErrorInvalidValue;
-    }
-    const auto arguments = std::make_shared<Arguments>(*kernel, request.arguments);
-    return enqueue(request.stream, [kernel, request, arguments] {
-      return run(*kernel, request, arguments->pointers().data());
-    });
-  });
+  return call(
+      [&](Runtime& runtime) {
+        Kernel* kernel = nullptr;
+        const Refusal refused = start(runtime, function, request, kernel);
+        if (refused.error != cudaSuccess)
+          explain_failure(kernel ? readable_name(kernel->name) : "", refused.why);
+        return refused.error;
+      },
+      AfterFault::refuses, name);
 }
 
 }  // namespace

@@ -68,12 +68,15 @@ cudaError_t load(Runtime& runtime, cudaLibrary_t* library, const void* code) {
 
 /// Calls `body` with a library that is loaded.
 template <typename Body>
-cudaError_t with_library(cudaLibrary_t library, Body body) {
-  return call([&](Runtime& runtime) -> cudaError_t {
-    const auto found = runtime.binaries.find(library);
-    if (found == runtime.binaries.end()) return cudaErrorInvalidResourceHandle;
-    return body(runtime, *found->second);
-  });
+cudaError_t with_library(cudaLibrary_t library, Body body,
+                         const char* function = __builtin_FUNCTION()) {
+  return call(
+      [&](Runtime& runtime) -> cudaError_t {
+        const auto found = runtime.binaries.find(library);
+        if (found == runtime.binaries.end()) return cudaErrorInvalidResourceHandle;
+        return body(runtime, *found->second);
+      },
+      rt::AfterFault::refuses, function);
 }
 
 Kernel* kernel_of(Runtime& runtime, Binary& binary, const std::string& name) {

@@ -12,6 +12,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "optimized/emulator/runtime/failures.hpp"
+
 namespace attest::emulator::runtime {
 namespace {
 
@@ -168,6 +170,7 @@ namespace {
 
 /// Runs when the process ends by exit or by returning from main.
 __attribute__((destructor)) void close_record() {
+  tell_failures();
   Record::instance().close();
 }
 

@@ -50,6 +50,12 @@ cudaError_t& last_error() {
   return error;
 }
 
+void tell(const CheckerFinding& finding) {
+  if (Runtime::instance().supervised) return;
+  if (Record::instance().on()) return Record::instance().finding(finding);
+  std::fprintf(stderr, "attest: %s: %s\n", finding.kind.c_str(), finding.what.c_str());
+}
+
 void complain(const std::string& what, std::string_view kind) {
   if (Record::instance().on()) return Record::instance().obstacle(kind, what);
   std::fprintf(stderr, "attest: %s\n", what.c_str());

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "optimized/emulator/device.hpp"
+#include "optimized/emulator/runtime/failures.hpp"
 
 namespace attest::emulator::runtime {
 
@@ -96,12 +97,16 @@ cudaError_t& last_error();
 /// Says what the emulator cannot do: on stderr, begun with "attest: ", or in the process's record.
 /// `kind` is load (code cannot be used) or call (a function is not emulated).
 void complain(const std::string& what, std::string_view kind = "call");
+/// Tells a finding: to the process's record, or on stderr. A worker asks for findings by itself.
+void tell(const CheckerFinding& finding);
 
 /// Runs one API function's body: one at a time, no exception gets out, the error is remembered.
-/// Functions that do not touch the device answer even after a fault.
+/// Functions that do not touch the device answer even after a fault. `function` is the API's name:
+/// whoever calls on behalf of several functions hands theirs on.
 enum class AfterFault : std::uint8_t { refuses, answers };
 template <typename Body>
-cudaError_t call(Body body, AfterFault after = AfterFault::refuses) noexcept {
+cudaError_t call(Body body, AfterFault after = AfterFault::refuses,
+                 const char* function = __builtin_FUNCTION()) noexcept {
   Runtime& runtime = Runtime::instance();
   const std::lock_guard lock(runtime.mutex);
   cudaError_t error = runtime.sticky;
@@ -115,7 +120,10 @@ cudaError_t call(Body body, AfterFault after = AfterFault::refuses) noexcept {
       error = cudaErrorUnknown;
     }
   }
-  if (error != cudaSuccess) last_error() = error;
+  if (error != cudaSuccess) {
+    last_error() = error;
+    note_failure(function, error);
+  }
   return error;
 }
 
@@ -127,15 +135,22 @@ cudaError_t answer(Place* place, Value value) {
   return cudaSuccess;
 }
 
-// The device that programs see: the instruction set of sm_80 with the shared memory of sm_90, so
-// that kernels written for either run.
+// The device that programs see: an sm_80. Kernels whose PTX is of a later architecture run as well,
+// with the shared memory that theirs has (SharedLimits).
 inline constexpr std::uint32_t kArchitecture = 80;
 inline constexpr std::uint32_t kThreadsPerBlockMax = 1024, kBlockZMax = 64;
 inline constexpr std::uint32_t kGridXMax = 0x7fffffff, kGridYZMax = 65535;
-inline constexpr std::uint32_t kSharedPerBlock = 48 * 1024, kSharedPerBlockOptin = 227 * 1024;
-inline constexpr std::uint32_t kSharedPerMultiprocessor = 228 * 1024, kSharedReserved = 1024;
+inline constexpr std::uint32_t kSharedPerBlock = 48 * 1024, kSharedReserved = 1024;
 inline constexpr std::uint32_t kThreadsPerMultiprocessor = 2048, kBlocksPerMultiprocessor = 32;
 inline constexpr std::uint32_t kRegisters = 65536, kMultiprocessors = 108, kWarp = 32;
+
+/// Bytes of shared memory that an architecture has, and that a block may ask for.
+struct SharedLimits {
+  std::uint32_t per_multiprocessor, per_block;
+};
+SharedLimits shared_limits(std::uint32_t architecture);
+/// Of the device, or of the kernel's architecture when that came later and has more.
+SharedLimits shared_limits(const Kernel& kernel);
 
 /// Blocks of `threads` that one multiprocessor holds at a time.
 int blocks_per_multiprocessor(const Kernel& kernel, std::uint32_t threads, std::size_t dynamic);

@@ -60,18 +60,23 @@ Event* find_event(cudaEvent_t event) {
 
 /// Calls `body` with the stream, or refuses a handle that is none.
 template <typename Body>
-cudaError_t with_stream(cudaStream_t stream, Body body) {
-  return call([&](Runtime&) -> cudaError_t {
-    Stream* found = find_stream(stream);
-    return found == nullptr ? cudaErrorInvalidResourceHandle : body(*found);
-  });
+cudaError_t with_stream(cudaStream_t stream, Body body,
+                        const char* function = __builtin_FUNCTION()) {
+  return call(
+      [&](Runtime&) -> cudaError_t {
+        Stream* found = find_stream(stream);
+        return found == nullptr ? cudaErrorInvalidResourceHandle : body(*found);
+      },
+      AfterFault::refuses, function);
 }
 template <typename Body>
-cudaError_t with_event(cudaEvent_t event, Body body) {
-  return call([&](Runtime&) -> cudaError_t {
-    Event* found = find_event(event);
-    return found == nullptr ? cudaErrorInvalidResourceHandle : body(*found);
-  });
+cudaError_t with_event(cudaEvent_t event, Body body, const char* function = __builtin_FUNCTION()) {
+  return call(
+      [&](Runtime&) -> cudaError_t {
+        Event* found = find_event(event);
+        return found == nullptr ? cudaErrorInvalidResourceHandle : body(*found);
+      },
+      AfterFault::refuses, function);
 }
 
 /// Puts `object` into `table` under its own address.

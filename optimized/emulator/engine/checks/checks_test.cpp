@@ -163,6 +163,16 @@ TEST_P(Mistakes, FlagWithoutAcquire) {
   expect("racecheck", {line_of("without_acquire"), "of block (0,0,0) wrote"},
          "flag_without_acquire", {{2}, {32}}, data.data(), flag.data(), out.data());
 }
+TEST_P(Mistakes, VolatileFlagWithoutRelease) {
+  Buffer<int> data(32), flag(1), out(33);
+  expect("racecheck", {line_of("without_acquire"), "of block (0,0,0) wrote"},
+         "flag_without_release", {{2}, {32}}, data.data(), flag.data(), out.data());
+}
+TEST_P(Mistakes, VolatileFlagBetweenWarps) {
+  Buffer<int> in(32), out(32);
+  expect("racecheck", {line_of("flag_between_warps"), "thread (32,0,0)", "wrote"},
+         "flag_between_warps", {{1}, {64}}, in.data(), out.data());
+}
 TEST_P(Mistakes, AtomicsOfOneBlockOnly) {
   Buffer<unsigned> count(1);
   expect("racecheck", {"atom.global.cta.add.u32", "atomic for its own block only"},

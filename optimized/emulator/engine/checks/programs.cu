@@ -145,13 +145,13 @@ KERNEL last_block_done(const int* in, int* partial, unsigned* done, int* out) {
   last_block<2>(in, partial, done, out);
 }
 
-template <bool kVolatile, bool kAcquire>
+template <bool kVolatile, bool kAcquire, bool kRelease = true>
 __device__ void hand_over(int* data, int* flag, int* out) {
   if (blockIdx.x == 0) {
     data[threadIdx.x] = threadIdx.x + 7;
     __syncthreads();
     if (threadIdx.x == 0) {
-      __threadfence();
+      if (kRelease) __threadfence();
       if (kVolatile)
         *static_cast<volatile int*>(flag) = 1;
       else
@@ -173,6 +173,25 @@ KERNEL plain_flag(int* data, int* flag, int* out) {
 }
 KERNEL flag_without_acquire(int* data, int* flag, int* out) {
   hand_over<true, false>(data, flag, out);
+}
+KERNEL flag_without_release(int* data, int* flag, int* out) {
+  hand_over<true, true, false>(data, flag, out);
+}
+// Within a block as well: a volatile flag tells of itself, and of nothing that was written before.
+KERNEL flag_between_warps(const int* in, int* out) {
+  __shared__ int data[32];
+  __shared__ volatile int flag;
+  if (threadIdx.x == 0) flag = 0;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    data[threadIdx.x] = in[threadIdx.x];
+    __syncwarp();
+    if (threadIdx.x == 0) flag = 1;
+  } else {
+    while (flag == 0) {
+    }
+    out[threadIdx.x - 32] = data[threadIdx.x - 32];  // LINE flag_between_warps
+  }
 }
 KERNEL flag_with_fences(int* data, int* flag, int* out) {
   hand_over<true, true>(data, flag, out);
@@ -372,6 +391,28 @@ KERNEL tells_by_shuffle(const int* in, int* out) {
     } while (seen == 0);
     out[lane] = s[31 - lane];
   }
+}
+
+// Threads that have exited are not waited for: some of a warp, and a whole one.
+KERNEL exits_before_barrier(const int* in, int* out) {
+  __shared__ int s[96];
+  s[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x >= 40) return;
+  const int v = s[95 - threadIdx.x];
+  __syncthreads();
+  s[threadIdx.x] = v;
+  __syncthreads();
+  out[threadIdx.x] = s[39 - threadIdx.x];
+}
+
+// A volatile array: its accesses do not race with each other, though nothing says who comes first.
+KERNEL volatile_array(int* out) {
+  __shared__ volatile int s[64];
+  s[threadIdx.x] = 7;
+  __syncthreads();
+  s[threadIdx.x] = 7 + s[63 - threadIdx.x];
+  out[threadIdx.x] = s[threadIdx.x];
 }
 
 KERNEL histogram(const int* in, int* out) {

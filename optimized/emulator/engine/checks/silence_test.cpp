@@ -120,6 +120,22 @@ TEST_P(Right, TellsByShuffle) {
     for (int i = 0; i < 32; ++i) EXPECT_EQ(out[std::size_t(i)], 31 - i);
   });
 }
+TEST_P(Right, ExitsBeforeTheBarrier) {
+  in_every_order([&] {
+    Buffer<int> in(96);
+    Blank<int> out(40);
+    std::iota(in.begin(), in.end(), 0);
+    EXPECT_EQ(program.trouble("exits_before_barrier", {{1}, {96}}, in.data(), out.data()), "");
+    for (int i = 0; i < 40; ++i) EXPECT_EQ(out[std::size_t(i)], 56 + i);
+  });
+}
+TEST_P(Right, VolatileArray) {
+  in_every_order([&] {
+    Blank<int> out(64);
+    EXPECT_EQ(program.trouble("volatile_array", {{1}, {64}}, out.data()), "");
+    for (const int v : out.values()) EXPECT_TRUE(v == 14 || v == 21) << v;
+  });
+}
 TEST_P(Right, Histogram) {
   in_every_order([&] {
     Buffer<int> in(512), out(16);

@@ -226,6 +226,37 @@ KERNEL mbarrier_answers(unsigned* out) {
   out[5] = unsigned(b);
 }
 
+// Thread 0 makes an mbarrier, arrives and waits; the others wait, knowing of it or not.
+template <bool kKnow>
+__device__ __forceinline__ void all_wait(unsigned* out) {
+  __shared__ unsigned long long b;
+  const unsigned at = SHARED(&b);
+  const auto wait = [&] {
+    unsigned done = 0;
+    while (done == 0) {
+      asm volatile(
+          "{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
+          : "=r"(done)
+          : "r"(at)
+          : "memory");
+    }
+  };
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(at) : "memory");
+    asm volatile("{ .reg .b64 s; mbarrier.arrive.shared.b64 s, [%0]; }" ::"r"(at) : "memory");
+    wait();
+  }
+  if (kKnow) __syncthreads();
+  wait();
+  out[threadIdx.x] = 1;
+}
+KERNEL waits_before_it_is_made(unsigned* out) {
+  all_wait<false>(out);
+}
+KERNEL waits_when_it_is_made(unsigned* out) {
+  all_wait<true>(out);
+}
+
 // --- libcu++ and cooperative groups ---
 KERNEL block_barrier(const int* in, int* out) {
   __shared__ cuda::barrier<cuda::thread_scope_block> bar;

@@ -137,6 +137,14 @@ static void large_shared_memory() {
   REQUIRE_OK(cudaMemcpy(in, host.data(), host.size() * sizeof(float), cudaMemcpyHostToDevice));
   REQUIRE_OK(cudaFuncSetAttribute(softmax, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   kWidth * sizeof(float)));
+  // As much as the architecture has that the kernel was built for, and no more.
+  cudaFuncAttributes built;
+  REQUIRE_OK(cudaFuncGetAttributes(&built, softmax));
+  const int most = (built.ptxVersion >= 90 ? 227 : 163) * 1024 - int(built.sharedSizeBytes);
+  const auto asked = cudaFuncAttributeMaxDynamicSharedMemorySize;
+  REQUIRE_OK(cudaFuncSetAttribute(softmax, asked, most));
+  REQUIRE_ERROR(cudaFuncSetAttribute(softmax, asked, most + 1), cudaErrorInvalidValue);
+  REQUIRE_ERROR(cudaGetLastError(), cudaErrorInvalidValue);
   int blocks = 0;
   REQUIRE_OK(
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, softmax, 256, kWidth * sizeof(float)));

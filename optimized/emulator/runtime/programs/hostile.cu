@@ -32,6 +32,8 @@ __global__ void floods(int lines) {
   for (int i = 0; i < lines; ++i) printf("line %d of a flood that nobody wants to read\n", i);
 }
 
+__global__ void nothing() {}
+
 static int* total = nullptr;
 static void one_launch() {
   counted<<<1, 32>>>(total);
@@ -56,6 +58,7 @@ static void kernels(const char* what) {
     writes_to<<<1, 32>>>(here.data());
     REQUIRE(here[0] == 0);
   }
+  if (std::strcmp(what, "blocks") == 0) nothing<<<2000000000, 32>>>();
   if (std::strcmp(what, "flood") == 0) floods<<<4, 128>>>(1000);
 }
 

@@ -118,6 +118,24 @@ __global__ void deadlock(int* out, bool wrong) {
   out[threadIdx.x] = 1;
 }
 
+// A thread per element, of which a block cannot have as many as are wanted.
+__global__ void too_wide(int* out) {
+  out[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+}
+
+__global__ void forgets_last(int* out, bool wrong) {
+  if (!wrong || threadIdx.x + 1 < blockDim.x) out[threadIdx.x] = 1;
+}
+
+struct Padded {
+  float value;
+  double weight;
+};
+__global__ void padded(Padded* out) {
+  out[threadIdx.x].value = 1;
+  out[threadIdx.x].weight = 2;
+}
+
 template <typename T>
 static T* filled(int count, int first) {
   std::vector<int> host(count * sizeof(T) / sizeof(int));
@@ -222,12 +240,41 @@ static void barrier_bugs(const char* which, bool wrong) {
   }
 }
 
+/// Mistakes of host code, which names no line.
+static void host_bugs(const char* which, bool wrong) {
+  constexpr int kWide = 2048;
+  if (asked(which, "too_wide")) {
+    int* out = room(kWide);
+    too_wide<<<1, kWide>>>(out);
+    if (!wrong && cudaGetLastError() != cudaSuccess) too_wide<<<2, kWide / 2>>>(out);
+    REQUIRE(wrong || read(out, kWide - 1) == 1);
+  }
+  if (asked(which, "copies_too_much")) {
+    int host[kThreads] = {}, *device = filled<int>(kThreads / 2, 1);
+    cudaMemcpy(host, device, sizeof host / (wrong ? 1 : 2), cudaMemcpyDeviceToHost);
+    REQUIRE(wrong || host[1] == 2);
+  }
+  if (asked(which, "forgets_last")) {
+    int host[kThreads], *out = room(kThreads);
+    forgets_last<<<1, kThreads>>>(out, wrong);
+    REQUIRE_OK(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost));
+    REQUIRE(wrong || host[kThreads - 1] == 1);
+    Padded pairs[kThreads], *device = nullptr;  // whose padding nobody writes
+    REQUIRE_OK(cudaMalloc(&device, sizeof pairs));
+    padded<<<1, kThreads>>>(device);
+    REQUIRE_OK(cudaMemcpy(pairs, device, sizeof pairs, cudaMemcpyDeviceToHost));
+    REQUIRE_OK(cudaMemcpy(pairs, device, sizeof pairs[0], cudaMemcpyDeviceToHost));
+    REQUIRE(pairs[5].weight == 2);
+  }
+}
+
 int main(int argc, char** argv) {
   REQUIRE(argc == 2);
   const bool wrong = std::strcmp(argv[1], "correct") != 0;
   memory_bugs(argv[1], wrong);
   order_bugs(argv[1], wrong);
   barrier_bugs(argv[1], wrong);
+  host_bugs(argv[1], wrong);
   const cudaError_t error = cudaDeviceSynchronize();
   REQUIRE(wrong || error == cudaSuccess);
   std::printf("%s: %s\n", argv[1], cudaGetErrorName(error));

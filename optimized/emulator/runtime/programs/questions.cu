@@ -17,14 +17,14 @@ int main() {
 
   cudaDeviceProp properties;
   REQUIRE_OK(cudaGetDeviceProperties(&properties, 0));
-  REQUIRE(std::strcmp(properties.name, "attest emulated device") == 0);
+  REQUIRE(std::strcmp(properties.name, "attest emulated device (sm_80)") == 0);
   REQUIRE(properties.major == 8 && properties.minor == 0 && properties.warpSize == 32);
   REQUIRE(properties.sharedMemPerBlock == 48 * 1024);
-  REQUIRE(properties.sharedMemPerBlockOptin == 227 * 1024);
+  REQUIRE(properties.sharedMemPerBlockOptin == 163 * 1024);
   REQUIRE_OK(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 0));
   REQUIRE(value == properties.multiProcessorCount);
   REQUIRE_OK(cudaDeviceGetAttribute(&value, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
-  REQUIRE(value == 227 * 1024);
+  REQUIRE(value == 163 * 1024);
   REQUIRE_OK(cudaDeviceGetAttribute(&value, cudaDevAttrComputeCapabilityMajor, 0));
   REQUIRE(value == 8);
   REQUIRE_ERROR(cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(100000), 0),
