@@ -1,9 +1,10 @@
 // Judges accesses to global memory, by threads of any block. A launch begins after what came before
-// it, so its shadow starts empty. Two readers per granule are kept, of different blocks when there
+// it, so its shadow starts empty. Two readers per cell are kept, of different blocks when there
 // are; when a third comes a race may be missed, but no alarm is false.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "optimized/emulator/engine/checks/state.hpp"
@@ -11,7 +12,12 @@
 namespace attest::emulator {
 namespace {
 
-constexpr u32 kPageShift = 12;
+constexpr u32 kPageShift = 12,
+              kCellShiftMax = 4;  // sixteen bytes: most that a lane moves at a time
+constexpr u32 kCellsSummed = 4;   // by a word of FarPage::quiet
+constexpr u32 kSumsAhead = 8;     // of these words, looked at together: what a warp reads at a time
+constexpr u64 kUntouched = ~u64{0};  // the same: nobody came, and the cells hold anything
+constexpr u64 kInPage = (u64{1} << kPageShift) - 1;
 constexpr u64 kShadowBytesMax = u64{1} << 30;  // per launch; accesses beyond are not judged
 constexpr u32 kTimeShift = 38, kBlockShift = 14;
 constexpr u64 kBlockMask = (u64{1} << 24) - 1;
@@ -30,26 +36,54 @@ FarStamp who(FarStamp s) {
   return s & (kBlockMask << kBlockShift | kMulti | kWide | 1023);
 }
 
-std::unique_ptr<FarPage> empty_page(LaunchChecks& c, u64 count) {
-  if (c.spare.empty()) return std::make_unique<FarPage>(count);
-  std::unique_ptr<FarPage> page = std::move(c.spare.back());
-  c.spare.pop_back();
-  page->cells.assign(count, FarCell{});
-  page->quiet.assign((count + 3) / 4, 0);
+/// Empty cells of 1 << shift bytes, or nullptr when there is no room.
+std::unique_ptr<FarPage> empty_page(LaunchChecks& c, u32 shift) {
+  const u64 count = (kInPage + 1) >> shift;
+  if (c.bytes + count * sizeof(FarCell) > kShadowBytesMax) return nullptr;
+  c.bytes += count * sizeof(FarCell);
+  std::unique_ptr<FarPage> page;
+  if (c.spare.empty()) {
+    page = std::make_unique<FarPage>();
+  } else {
+    page = std::move(c.spare.back());
+    c.spare.pop_back();
+  }
+  page->shift = shift;
+  page->cells.resize(count);
+  page->quiet.assign(count / kCellsSummed, kUntouched);
   return page;
 }
 
-FarPage* page_of(LaunchChecks& c, u64 number, u32 shift) {
-  LaunchChecks::Near& near = c.near[number % std::size(c.near)];
-  if (near.number == number) return near.page;
-  auto it = c.pages.find(number);
-  if (it == c.pages.end()) {
-    const u64 count = (u64{1} << kPageShift) >> shift;
-    if (c.bytes + count * sizeof(FarCell) > kShadowBytesMax) return nullptr;
-    c.bytes += count * sizeof(FarCell);
-    it = c.pages.emplace(number, empty_page(c, count)).first;
+/// Each cell becomes several that say the same. False: there is no room.
+bool divide(LaunchChecks& c, FarPage& page, u32 shift) {
+  const u64 count = (kInPage + 1) >> shift, more = count - page.cells.size();
+  if (c.bytes + more * sizeof(FarCell) > kShadowBytesMax) return false;
+  c.bytes += more * sizeof(FarCell);
+  std::vector<FarCell> cells(count);
+  for (u64 i = 0; i < count; ++i) {
+    const u64 from = i >> (page.shift - shift);
+    if (page.quiet[from / kCellsSummed] != kUntouched) cells[i] = page.cells[from];
   }
-  near = {number, it->second.get()};
+  page.cells = std::move(cells);
+  page.quiet.assign(count / kCellsSummed, 0);
+  page.shift = shift;
+  return true;
+}
+
+/// The page of `place`, with cells no wider than `shift` says; nullptr when there is no room.
+FarPage* page_of(LaunchChecks& c, u64 place, u32 shift) {
+  const u64 number = place >> kPageShift;
+  LaunchChecks::Near& near = c.near[number % std::size(c.near)];
+  if (near.number != number) {
+    auto it = c.pages.find(number);
+    if (it == c.pages.end()) {
+      std::unique_ptr<FarPage> page = empty_page(c, shift);
+      if (page == nullptr) return nullptr;
+      it = c.pages.emplace(number, std::move(page)).first;
+    }
+    near = {number, it->second.get()};
+  }
+  if (near.page->shift > shift && !divide(c, *near.page, shift)) return nullptr;
   return near.page;
 }
 
@@ -66,6 +100,7 @@ struct FarJudge {
   Access access;
   u64 address;
   u32 bytes;
+  const u64* at;  // of all lanes
   FarStamp mine;
   const Clock& known;
 
@@ -81,8 +116,8 @@ struct FarJudge {
   /// The same of four cells at once: FarPage::quiet.
   bool is_quiet(u64 blocks) const {
     const u64 me = block_of(mine) + 1;
-    return blocks != 0 && access == Access::read && known.others == nullptr && u32(blocks) != me &&
-           blocks >> 32 != me;
+    return blocks != 0 && blocks != kUntouched && access == Access::read &&
+           known.others == nullptr && u32(blocks) != me && blocks >> 32 != me;
   }
 
   bool is_ordered(FarStamp s) const {
@@ -135,12 +170,12 @@ struct FarJudge {
                     bytes, address, thread_text(other), did, where, missing));
   }
 
-  bool is_silent(FarStamp other, u64 place, u32 width, const u64* at) const {
+  bool is_silent(FarStamp other, u64 place, u32 width) const {
     u8 value[32], theirs[32];
     if (access != Access::write || bytes > sizeof value || !stored_bytes(op, w, lane, bytes, value))
       return false;
     const u32 l = thread_of(other) % kLanes;
-    const bool same_operation = at != nullptr && block_of(other) == block_of(mine) &&
+    const bool same_operation = block_of(other) == block_of(mine) &&
                                 thread_of(other) / kLanes == w.index && ((w.mask >> l) & 1) &&
                                 time_of(other) == time_of(mine);
     if (same_operation && at[l] <= place && place + width <= at[l] + bytes &&
@@ -171,9 +206,9 @@ struct FarJudge {
     }
   }
 
-  void judge(FarCell& cell, u64 place, u32 width, const u64* at) const {
+  void judge(FarCell& cell, u64 place, u32 width) const {
     if (cell.writer != 0 && !may_meet(cell.writer) && !is_ordered(cell.writer) &&
-        !is_silent(cell.writer, place, width, at))
+        !is_silent(cell.writer, place, width))
       report(cell.writer, cell.writer_op, access == Access::read ? "wrote" : "wrote as well");
     if (access == Access::read) {
       add_reader(cell);
@@ -192,6 +227,53 @@ struct FarJudge {
   }
 };
 
+/// A stretch of cells in which nothing changes by reads of this warp.
+struct Quiet {
+  u64 begin = 0, end = 0;
+  bool holds(u64 address, u32 bytes) const { return address >= begin && address + bytes <= end; }
+};
+
+/// Sums up the four cells from `first` on, when reads of the warp change none of them.
+u64 sum_up(const FarJudge& judge, const FarCell* first) {
+  for (u32 i = 0; i < kCellsSummed; ++i) {
+    if (!judge.is_idle(first[i]) || read_by(first[i]) != read_by(first[0])) return 0;
+  }
+  return read_by(first[0]);
+}
+
+/// All cells that an access touches.
+void judge_cells(LaunchChecks& c, const FarJudge& judge, u32 least, Quiet& quiet) {
+  const u64 end = judge.address + judge.bytes;
+  const u32 fitting = u32(std::countr_zero(judge.address | end | 1u << kCellShiftMax));
+  for (u64 place = judge.address; place < end;) {
+    FarPage* page = page_of(c, place, std::max(least, fitting));
+    if (page == nullptr) return;
+    const u64 index = (place & kInPage) >> page->shift, step = u64{1} << page->shift;
+    place &= ~(step - 1);
+    u64& blocks = page->quiet[index / kCellsSummed];
+    if (judge.is_quiet(blocks)) {
+      const u64 *word = &blocks + 1, *last = &blocks + kSumsAhead;
+      const u64* const sums = page->quiet.data() + page->quiet.size();
+      while (word < std::min(last, sums) && *word == blocks) ++word;
+      quiet.begin = place - index % kCellsSummed * step;
+      quiet.end = place = quiet.begin + u64(word - &blocks) * kCellsSummed * step;
+      continue;
+    }
+    FarCell& cell = page->cells[index];
+    if (blocks == kUntouched) {
+      std::fill_n(&cell - index % kCellsSummed, kCellsSummed, FarCell{});
+      blocks = 0;
+    }
+    place += step;
+    if (!judge.is_idle(cell)) {
+      judge.judge(cell, place - step, u32(step));
+      blocks = 0;
+    } else if (index % kCellsSummed == kCellsSummed - 1) {
+      blocks = sum_up(judge, &cell - (kCellsSummed - 1));
+    }
+  }
+}
+
 }  // namespace
 
 void start_launch_checks(LaunchChecks& c) {
@@ -205,39 +287,23 @@ void start_launch_checks(LaunchChecks& c) {
   c.bytes = 0;
 }
 
-void race_far(const Op& op, Warp& w, u32 lane, Access access, u64 address, u32 bytes, const u64* at,
-              u8 flags) {
+void race_far(const Op& op, Warp& w, u32 lanes, Access access, const u64* at, u32 bytes, u8 flags) {
   LaunchState& launch = *w.block->launch;
   LaunchChecks& c = *launch.checks;
   const u64 block = w.block->number, time = w.block->checks->time;
   if (block >= kBlockMask || time >> 26 != 0) return;  // stamps have no room for these
   const u64 strong =
       flags & kStrong ? kStrongFar | (flags & kBlockReach ? FarStamp{0} : kBeyond) : FarStamp{0};
-  const FarStamp mine =
-      time << kTimeShift | block << kBlockShift | strong | (w.index * kLanes + lane);
-  const Clock& known = *w.block->checks->order[w.index].of(lane).known;
-  const FarJudge judge{op, w, lane, access, address, bytes, mine, known};
-  const u32 shift = std::min<u32>(launch.program->global_granule, 2);
-  constexpr u64 kInPage = (u64{1} << kPageShift) - 1;
-  const u64 end = address + bytes, step = u64{1} << shift;
-  for (u64 place = address >> shift << shift; place < end;) {
-    FarPage* page = page_of(c, place >> kPageShift, shift);
-    if (page == nullptr) return;
-    const u64 index = (place & kInPage) >> shift;
-    u64& quiet = page->quiet[index / 4];
-    const u64 past = place + (4 - index % 4) * step;  // of the four cells
-    if (judge.is_quiet(quiet)) {
-      place = past;
-      continue;
-    }
-    bool idle = index % 4 == 0 && past <= end;
-    FarCell* const cells = page->cells.data() + index;
-    for (u64 i = 0; place < std::min(past, end); place += step, ++i) {
-      const bool untouched = judge.is_idle(cells[i]);
-      if (!untouched) judge.judge(cells[i], place, 1u << shift, at), quiet = 0;
-      idle = idle && untouched && read_by(cells[i]) == read_by(cells[0]);
-    }
-    if (idle) quiet = read_by(cells[0]);
+  const FarStamp mine = time << kTimeShift | block << kBlockShift | strong | w.index * kLanes;
+  WarpOrder& order = w.block->checks->order[w.index];
+  const u32 least = std::min<u32>(launch.program->global_granule, 2);
+  Quiet quiet;
+  for (u32 left = lanes; left; left &= left - 1) {
+    const u32 lane = u32(__builtin_ctz(left));
+    if (quiet.holds(at[lane], bytes)) continue;
+    FarJudge judge{op, w, lane, access, at[lane], bytes, at, mine | lane, *order.of(lane).known};
+    judge_cells(c, judge, least, quiet);
+    if (!order.together) quiet = {};  // what holds for a lane need not for the next
   }
 }
 

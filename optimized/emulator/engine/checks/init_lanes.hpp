@@ -1,8 +1,7 @@
 // The initialisation checker's usual case, a warp at a time: all bytes that are read were written.
 // Part of the code compiled once per instruction set; whatever else is left to initcheck.cpp.
 #pragma once
-#include "optimized/emulator/engine/checks/watching.hpp"
-#include "optimized/emulator/engine/watch.hpp"
+#include "optimized/emulator/engine/checks/unit_lanes.hpp"
 
 #ifdef __AVX512F__
 #include <immintrin.h>
@@ -72,7 +71,8 @@ ATTEST_INLINE void set_written(u8* bits, u64 at, u32 count) {
 struct Stretch {
   u8* bits = nullptr;
   u64 first = 0;                      // offset of lane 0, when same or consecutive
-  alignas(64) u32 offset[kLanes];     // otherwise
+  const u32* offset = nullptr;        // otherwise, by lane
+  alignas(64) u32 room[kLanes];       // for those
   bool known = false, whole = false;  // whole: all of it was written
   Stretch() {}
 };
@@ -98,12 +98,18 @@ ATTEST_INLINE void find_stretch(const Op& op, const Warp& w, Space space, const 
     s.known = s.first < size && span <= size - s.first;
     return;
   }
+  if (space == Space::shared && spread == Spread::offsets) {
+    s.offset = p.offset;  // from the beginning of shared memory, and within
+    s.known = true;
+    return;
+  }
+  s.offset = s.room;
   u64 outside = 0;
   for (u32 left = w.mask; left; left &= left - 1) {
     const u32 l = u32(__builtin_ctz(left));
     const u64 at = address_of(p, spread, bytes, l) - base;
     outside |= u64(at >= size) | at >> 32;
-    s.offset[l] = u32(at);
+    s.room[l] = u32(at);
   }
   s.known = outside == 0;
 }
@@ -122,8 +128,9 @@ ATTEST_INLINE void put_written(const Warp& w, Stretch& s, Spread spread, u32 byt
     set_written(s.bits, s.offset[__builtin_ctz(left)], bytes);
 }
 
+/// `units`: of accesses to shared memory that move whole units, or nullptr.
 ATTEST_INLINE void init_access(const Op& op, Warp& w, Access access, Space space, const Places& p,
-                               Spread spread, u32 bytes) {
+                               Spread spread, u32 bytes, const UnitAccess* units) {
   const u8 flags = memory_flags(op);
   if (access == Access::read && (flags & kUnjudged)) return;
   u32 carried_whole = w.mask;
@@ -136,13 +143,16 @@ ATTEST_INLINE void init_access(const Op& op, Warp& w, Access access, Space space
   }
   Stretch s;
   bool good = bytes <= 16 && carried_whole == w.mask;
-  if (good) {
-    find_stretch(op, w, space, p, spread, bytes, s);
-    good = s.known;
-  }
-  if (good) {
-    good = is_written(w, s, spread, bytes);
+  if (good && units != nullptr) {
+    good = units_written(w.watching->shared_bits, *units);
     if (!good && access == Access::write) {
+      put_units_written(w.watching->shared_bits, *units);
+      good = true;
+    }
+  } else if (good) {
+    find_stretch(op, w, space, p, spread, bytes, s);
+    good = s.known && is_written(w, s, spread, bytes);
+    if (s.known && !good && access == Access::write) {
       put_written(w, s, spread, bytes);
       good = true;
     }

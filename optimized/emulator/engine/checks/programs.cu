@@ -472,3 +472,90 @@ KERNEL in_place(float* a, int n) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
     a[i] = a[i] * 2 + 1;
 }
+
+// --- accesses of sixteen bytes, beside narrower ones: mistakes, and the same with barriers ---
+
+__device__ int4 plus_one(int4 v) {
+  return make_int4(v.x + 1, v.y + 1, v.z + 1, v.w + 1);
+}
+
+KERNEL reads_a_part(const int4* in, int* out, bool right) {
+  __shared__ int4 s[64];
+  s[threadIdx.x] = in[threadIdx.x];  // LINE writes_the_whole
+  if (right) __syncthreads();
+  out[threadIdx.x] =
+      reinterpret_cast<const int*>(s)[(threadIdx.x ^ 32) * 4 + 3];  // LINE reads_a_part
+}
+
+KERNEL reads_the_whole(const int* in, int4* out, bool right) {
+  __shared__ int4 s[64];
+  s[threadIdx.x] = make_int4(0, 0, 0, 0);
+  __syncthreads();
+  for (int i = 0; i < 4; ++i) {
+    const int at = i * 64 + threadIdx.x;
+    reinterpret_cast<int*>(s)[at] = in[at];  // LINE writes_a_part
+  }
+  if (right) __syncthreads();
+  out[threadIdx.x] = plus_one(s[threadIdx.x ^ 32]);  // LINE reads_the_whole
+}
+
+KERNEL overwrites_a_part_read(const int4* in, int4* out, bool right) {
+  __shared__ int4 s[64];
+  s[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  const int word = reinterpret_cast<int*>(s)[(threadIdx.x ^ 32) * 4 + 1];  // LINE reads_one_word
+  if (right) __syncthreads();
+  s[threadIdx.x] = make_int4(word, word, word, 1);  // LINE overwrites_the_whole
+  __syncthreads();
+  out[threadIdx.x] = s[threadIdx.x];
+}
+
+// Lane l reads vector at[l], as others may, near or far; the lane of that number changes it.
+KERNEL overwrites_what_others_read(const int4* in, int4* out, const int* at, bool right) {
+  __shared__ int4 s[32];
+  s[threadIdx.x] = in[threadIdx.x];
+  const int mine = at[threadIdx.x];
+  __syncwarp();
+  const int4 v = s[mine];  // LINE lanes_share
+  if (right) __syncwarp();
+  if (mine == threadIdx.x) s[threadIdx.x] = plus_one(v);  // LINE overwrites_what_others_read
+  __syncwarp();
+  out[threadIdx.x] = s[threadIdx.x];
+}
+
+KERNEL vectors_meet(const int4* in, int4* out, const int* at) {
+  __shared__ int4 s[32];
+  const int mine = at[threadIdx.x];
+  s[mine] = in[threadIdx.x];  // LINE vectors_meet
+  __syncwarp();
+  out[threadIdx.x] = plus_one(s[mine]);
+}
+
+KERNEL three_words_of_four(const int* in, int* out) {
+  __shared__ int4 s[32];
+  s[threadIdx.x].x = in[0], s[threadIdx.x].y = in[1], s[threadIdx.x].z = in[2];
+  if (threadIdx.x != 21) s[threadIdx.x].w = in[3];
+  __syncwarp();
+  const int4 v = plus_one(s[threadIdx.x]);  // LINE three_words_of_four
+  out[threadIdx.x] = v.x + v.y + v.z + v.w;
+}
+
+// Every block reads the table; the last one changes a vector, or a word, of it.
+KERNEL changes_what_all_read(int4* table, int* out, int words) {
+  int sum = 0;
+  for (unsigned i = threadIdx.x; i < 256; i += 32) {
+    const int4 v = table[i];  // LINE all_blocks_read
+    sum += v.x + v.y + v.z + v.w;
+  }
+  out[blockIdx.x * 32 + threadIdx.x] = sum;
+  __syncwarp();
+  if (blockIdx.x != gridDim.x - 1 || threadIdx.x != 7) return;
+  if (words == 4) table[131] = make_int4(1, 2, 3, sum);  // LINE changes_a_vector
+  if (words == 1) table[131].y = sum;                    // LINE changes_a_word
+}
+
+// Block 0 writes vectors, block 1 words; of the same when `apart` is 0.
+KERNEL vectors_and_words(int4* a, int apart) {
+  if (blockIdx.x == 0) a[threadIdx.x] = make_int4(1, 2, 3, 4);                // LINE writes_vectors
+  if (blockIdx.x == 1) reinterpret_cast<int*>(a + apart)[threadIdx.x] = 100;  // LINE writes_words
+}

@@ -1,9 +1,8 @@
-// The race checker's usual case in shared memory, a warp at a time: every earlier access of the
-// granules is known to the warp. Part of the code compiled once per instruction set; whatever else
+// The race checker's usual case, a warp at a time: every earlier access to the places is known to
+// the warp. Part of the code compiled once per instruction set; whatever else
 // is left to racecheck.cpp, which is the definition.
 #pragma once
-#include "optimized/emulator/engine/checks/watching.hpp"
-#include "optimized/emulator/engine/watch.hpp"
+#include "optimized/emulator/engine/checks/unit_lanes.hpp"
 
 #ifdef __AVX512F__
 #include <immintrin.h>
@@ -95,8 +94,7 @@ ATTEST_INLINE void store_stamps(const Stamps& s, u32 n, Stamp* to, __m512i v, __
 }
 
 template <Reached kReached>
-ATTEST_INLINE void store_ops(const Stamps& s, u16* to, u32 cache) {
-  const u16 op = u16(cache < kUnknownOp ? cache : kUnknownOp);
+ATTEST_INLINE void store_ops(const Stamps& s, u16* to, u16 op) {
   if constexpr (kReached == Reached::row) {
     const __m256i all = _mm256_set1_epi16(short(op));
     for (u32 i = 0; i < kLanes * s.granules; i += 16)
@@ -178,7 +176,7 @@ ATTEST_INLINE bool race_read(const Op& op, Warp& w, const Stamps& s) {
         store_stamps<kReached>(s, n, v.readers, _mm512_or_si512(fresh[n], several), met);
     }
   }
-  store_ops<kReached>(s, v.reader_ops, op.cache);
+  store_ops<kReached>(s, v.reader_ops, short_op(op));
   return true;
 }
 
@@ -207,7 +205,7 @@ ATTEST_INLINE bool race_write(const Op& op, Warp& w, const Stamps& s, bool& met)
                                            load_stamps<kReached>(s, n, v.writers), mine) != 0;
     }
   }
-  store_ops<kReached>(s, v.writer_ops, op.cache);
+  store_ops<kReached>(s, v.writer_ops, short_op(op));
   return true;
 }
 
@@ -218,21 +216,16 @@ ATTEST_INLINE bool race_read_same(const Op& op, Warp& w, u32 first, u32 granules
   const bool alone = (w.mask & (w.mask - 1)) == 0;
   const Stamp several = v.now | kStampMulti | kStampLane;
   const Stamp mine = alone ? v.now | lane : several;
-  const auto known = [&](Stamp s) {
-    if (s <= v.least) return true;
-    if (s & kStampSet) return false;
-    return s <= v.known[(s >> 5) & 31] ||
-           (alone && (s & (kStampMulti | kStampThread)) == (mine & kStampThread));
-  };
   for (u32 g = first; g < first + granules; ++g) {
-    if (!known(v.writers[g])) return false;
+    if (!is_known(v, v.writers[g], mine)) return false;
   }
   for (u32 g = first; g < first + granules; ++g) {
     const Stamp s = v.readers[g];
     if (s == mine) continue;
     const Stamp coarse = s & kStampSet ? s : s | kStampMulti | kStampLane;
-    v.readers[g] = known(s) ? mine : merge_readers(w, coarse, several, op.cache, v.reader_ops[g]);
-    v.reader_ops[g] = u16(op.cache < kUnknownOp ? op.cache : kUnknownOp);
+    v.readers[g] =
+        is_known(v, s, mine) ? mine : merge_readers(w, coarse, several, op.cache, v.reader_ops[g]);
+    v.reader_ops[g] = short_op(op);
   }
   return true;
 }
@@ -248,7 +241,6 @@ ATTEST_INLINE bool race_stamps(const Op& op, Warp& w, Access access, const Stamp
 ATTEST_INLINE bool race_shared(const Op& op, Warp& w, Access access, const Places& p, Spread spread,
                                u32 bytes, bool& met) {
   const Watching& v = *w.watching;
-  if (!v.together || access == Access::update || (memory_flags(op) & kStrong)) return false;
   const u32 shift = v.granule_shift, granules = bytes >> shift;
   if (granules == 0 || granules > 16) return false;
   const u32 first = u32(reinterpret_cast<u64>(p.first) - reinterpret_cast<u64>(w.shared)) >> shift;
@@ -271,19 +263,45 @@ ATTEST_INLINE bool race_shared(const Op& op, Warp& w, Access access, const Place
 
 #endif
 
-ATTEST_INLINE void race_access(const Op& op, Warp& w, Access access, [[maybe_unused]] Space space,
-                               const Places& p, Spread spread, u32 bytes) {
+/// The granules that the lanes touch have stamps of their own from now on.
+ATTEST_INLINE void settle_units(Warp& w, const Places& p, Spread spread, u32 bytes) {
+  const u64 shared = reinterpret_cast<u64>(w.shared);
+  if (spread == Spread::same || spread == Spread::consecutive) {
+    const u64 first = reinterpret_cast<u64>(p.first) - shared;
+    const u64 last = first + bytes * (spread == Spread::same ? 1 : kLanes) - 1;
+    for (u64 unit = first >> kUnitShift; unit <= last >> kUnitShift; ++unit)
+      settle_unit(*w.watching, u32(unit));
+    return;
+  }
+  for (u32 left = w.mask; left; left &= left - 1) {
+    const u64 first = address_of(p, spread, bytes, u32(__builtin_ctz(left))) - shared;
+    for (u64 unit = first >> kUnitShift; unit <= (first + bytes - 1) >> kUnitShift; ++unit)
+      settle_unit(*w.watching, u32(unit));
+  }
+}
+
+/// `units`: of accesses to shared memory that move whole units, or nullptr.
+ATTEST_INLINE void race_access(const Op& op, Warp& w, Access access, Space space, const Places& p,
+                               Spread spread, u32 bytes, const UnitAccess* units) {
+  const u8 flags = memory_flags(op);
   bool known = false, met = false;
+  if (space == Space::shared && w.watching->together && access != Access::update &&
+      !(flags & kStrong)) {
+    if (units != nullptr && race_units(op, w, access, *units)) return;
 #ifdef __AVX512F__
-  if (space == Space::shared) known = race_shared(op, w, access, p, spread, bytes, met);
+    settle_units(w, p, spread, bytes);
+    known = race_shared(op, w, access, p, spread, bytes, met);
 #endif
+  }
   if (known && !met) return;
   alignas(64) u64 at[kLanes];
   for (u32 l = 0; l < kLanes; ++l) at[l] = address_of(p, spread, bytes, l);
-  if (!known)
-    race_lanes(op, w, access, at, bytes, memory_flags(op));
-  else
+  if (known)
     race_within(op, w, at, bytes);
+  else if (space == Space::global && !(flags & (kStrong | kReleases | kAcquires)))
+    race_far(op, w, w.mask, access, at, bytes, flags);
+  else
+    race_lanes(op, w, access, at, bytes, flags);
 }
 
 }  // namespace attest::emulator::ATTEST_ISA

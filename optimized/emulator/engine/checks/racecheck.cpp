@@ -1,12 +1,13 @@
 // Judges accesses to shared memory lane by lane: each must be ordered after the last write of its
-// granule and, when it writes, after the reads since. The vector code (race_lanes.hpp) answers the
-// usual case, in which all is well; this is the definition.
+// granule and, when it writes, after the reads since. The vector code (race_lanes.hpp,
+// unit_lanes.hpp) answers the usual case, in which all is well; this is the definition.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "optimized/emulator/engine/checks/state.hpp"
+#include "optimized/emulator/engine/checks/units.hpp"
 
 namespace attest::emulator {
 namespace {
@@ -141,9 +142,21 @@ struct Judge {
     c.writers[g] = mine(), c.writer_ops[g] = u16(std::min(op.cache, kUnknownOp));
   }
 
+  /// A plain access to a whole unit that is known to be in order.
+  bool is_whole() const {
+    const Watching& v = *w.watching;
+    if (bytes != kUnitBytes || offset() % kUnitBytes != 0 || strong() || !v.together) return false;
+    const u32 unit = u32(offset() >> kUnitShift);
+    if (access == Access::read) return read_unit(op, w, unit, v.now | lane);
+    return access == Access::write && write_unit(op, w, unit, v.now | lane);
+  }
+
   void judge() const {
+    if (is_whole()) return;
     const u32 shift = w.watching->granule_shift;
     const u64 first = offset() >> shift, last = (offset() + bytes - 1) >> shift;
+    for (u64 unit = offset() >> kUnitShift; unit <= (offset() + bytes - 1) >> kUnitShift; ++unit)
+      settle_unit(*w.watching, u32(unit));
     for (u64 g = first; g <= last; ++g) {
       against_writer(g);
       if (access == Access::read) {
@@ -232,16 +245,18 @@ void race_lanes(const Op& op, Warp& w, Access access, const u64* at, u32 bytes, 
             parameters = reinterpret_cast<u64>(w.parameters);
   before_accesses(op, w);
   Judge judge{op, w, c, access, bytes, at, flags};
+  u32 far = 0;
   for (u32 left = w.mask; left; left &= left - 1) {
     const u32 lane = u32(__builtin_ctz(left));
     if (at[lane] - local < local_bytes || at[lane] - parameters < w.parameter_bytes) continue;
     if (at[lane] - shared >= w.shared_bytes) {
-      race_far(op, w, lane, access, at[lane], bytes, at, flags);
+      far |= 1u << lane;
       continue;
     }
     judge.lane = lane;
     judge.judge();
   }
+  if (far != 0) race_far(op, w, far, access, at, bytes, flags);
   if (flags & memory_flags(op) & kStrong) after_accesses(op, w, access, at);
 }
 

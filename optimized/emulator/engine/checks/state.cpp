@@ -44,6 +44,7 @@ void build_checks(Block& block) {
   if (on.racecheck) {
     // A little more, so that rows of 16 stamps may be read whole.
     const std::size_t granules = (launch.shared_bytes >> shift) + 16;
+    c.units.assign((launch.shared_bytes >> kUnitShift) + 1, Unit{});
     c.writers.assign(granules, 0), c.readers.assign(granules, 0);
     c.writer_ops.assign(granules, kUnknownOp), c.reader_ops.assign(granules, kUnknownOp);
     c.order.resize(launch.warps_per_block);
@@ -53,6 +54,7 @@ void build_checks(Block& block) {
     v = {};
     v.together = 1;
     v.granule_shift = shift;
+    v.units = c.units.data();
     v.writers = c.writers.data(), v.readers = c.readers.data();
     v.writer_ops = c.writer_ops.data(), v.reader_ops = c.reader_ops.data();
     v.shared_bits = c.shared_bits.data(), v.local_bits = c.local_bits.data();
@@ -97,6 +99,7 @@ void show_knowledge(Block& block, u32 warp) {
   Watching& v = c.watching[warp];
   WarpOrder& o = c.order[warp];
   v.together = o.together ? 1 : 0;
+  v.others = v.others_and_own = 0;
   if (!o.together) return;
   const Times& own = *o.lanes[0].known->own;
   v.least = ~Stamp{0};
@@ -114,12 +117,15 @@ void show_time(Block& block) {
     // Once in half a million events stamps have no more room: what they say is forgotten.
     std::fill(c.writers.begin(), c.writers.end(), Stamp{0});
     std::fill(c.readers.begin(), c.readers.end(), Stamp{0});
+    std::fill(c.units.begin(), c.units.end(), Unit{});
     c.sets.clear(), c.merged.clear();
     c.stamp_base = c.time - 1;
     for (u32 i = 0; i < c.watching.size(); ++i) show_knowledge(block, i);
   }
-  for (u32 i = 0; i < c.watching.size(); ++i)
+  for (u32 i = 0; i < c.watching.size(); ++i) {
     c.watching[i].now = (c.time - c.stamp_base) << kStampTimeShift | i << 5;
+    c.watching[i].others = c.watching[i].others_and_own = 0;
+  }
 }
 
 bool report_once(Warp& w, const Op& op, u8 kind) {

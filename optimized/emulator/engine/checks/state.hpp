@@ -72,6 +72,7 @@ struct BlockChecks {
   std::vector<Region> regions;
   std::vector<Carried> carried;
   // racecheck: shared memory
+  std::vector<Unit> units;
   std::vector<Stamp> writers, readers;
   std::vector<u16> writer_ops, reader_ops;
   std::vector<ReaderSet> sets;
@@ -91,7 +92,7 @@ struct BlockChecks {
   std::vector<u8> reported;  // by Op::cache: 1 initcheck, 2 racecheck
 };
 
-/// Who accessed a granule of global memory, and when.
+/// Who accessed a cell of global memory, and when.
 ///   time:26 | block:24 | beyond | strong | wide | multi | warp:5 | lane:5
 /// strong alone: .cta. multi: several lanes of the warp. wide: several warps of the block.
 using FarStamp = u64;
@@ -102,11 +103,13 @@ struct FarCell {
   u16 writer_op = 0, reader_ops[2] = {0, 0};
 };
 
-/// The cells of a page of memory. What all blocks read is read so often that fetching its cells
-/// would take most of the time; so four cells that no reader of a third block changes are summed up
-/// in one word: the two blocks + 1, or 0 when the cells have to be looked at.
+/// The cells of a page of memory, as wide as what its first access moved, and divided when a
+/// narrower one comes: 1 << shift bytes each. What all blocks read is read so often that fetching
+/// its cells would take most of the time; so four cells that no reader of a third block changes are
+/// summed up in one word: the two blocks + 1, 0 when the cells have to be looked at, or all ones
+/// before the first access, when they hold anything.
 struct FarPage {
-  explicit FarPage(u64 count) : cells(count), quiet((count + 3) / 4) {}
+  u32 shift = 0;
   std::vector<FarCell> cells;
   std::vector<u64> quiet;
 };
@@ -154,9 +157,5 @@ void order_take(Warp& warp, u32 lanes, Reach reach);
 bool report_once(Warp& warp, const Op& op, u8 kind);
 /// The bytes a store writes for a lane, when the operation says so (kValues).
 bool stored_bytes(const Op& op, const Warp& warp, u32 lane, u32 bytes, u8* to);
-
-/// Races in global memory, one lane at a time. `at`: of all lanes of the operation, or nullptr.
-void race_far(const Op& op, Warp& warp, u32 lane, Access access, u64 address, u32 bytes,
-              const u64* at, u8 flags);
 
 }  // namespace attest::emulator

@@ -19,6 +19,8 @@ struct Carried {
   u8 partial[kLanes];
 };
 
+inline constexpr u32 kUnknownOp = 0xffff;  // of Op::cache, as far as the checkers keep it
+
 // A stamp says who accessed a granule of shared memory, and when (in times of the block):
 //   time:19 | strong | set | multi | warp:5 | lane:5
 // multi: several lanes of the warp, and lane is 31. set: the low ten bits are an index into
@@ -28,6 +30,15 @@ inline constexpr u32 kStampTimeShift = 13;
 inline constexpr Stamp kStampStrong = 1u << 12, kStampSet = 1u << 11, kStampMulti = 1u << 10;
 inline constexpr Stamp kStampLane = 31, kStampThread = 1023, kStampLow = (1u << 13) - 1;
 inline constexpr u32 kStampTimeMax = (1u << 19) - 1;
+// No stamp has the largest time (show_time): the granules of the unit have stamps of their own.
+inline constexpr Stamp kEach = ~Stamp{0};
+
+/// Sixteen bytes of shared memory: what most lanes move at a time (units.hpp).
+struct alignas(16) Unit {
+  Stamp writer = 0, reader = 0;
+  u32 writer_op = kUnknownOp, reader_op = kUnknownOp;
+};
+inline constexpr u32 kUnitShift = 4, kUnitBytes = 1u << kUnitShift;
 
 struct alignas(64) Watching {
   // Stamps of warp u up to known[u] are ordered before whatever this warp does now. Holds for all
@@ -37,7 +48,8 @@ struct alignas(64) Watching {
   Stamp now;    // time and warp of an access of lane 0
   u32 together;
   u32 granule_shift;  // of shared memory: log2 of bytes per stamp
-  Stamp* writers;     // by granule
+  Unit* units;
+  Stamp* writers;  // by granule, where the unit says kEach
   Stamp* readers;
   u16* writer_ops;  // Op::cache of the access, to name its line; the largest: unknown
   u16* reader_ops;
@@ -46,8 +58,11 @@ struct alignas(64) Watching {
   u64 local_begin;
   Region* regions;  // by Op::cache
   Carried* carried;
+  // Readers, not of this warp, that are not ordered before what it does now (a set, or several
+  // lanes of a warp), and what they are when it reads as well. 0: not asked since it last learnt
+  // something.
+  Stamp others, others_and_own;
 };
-inline constexpr u32 kUnknownOp = 0xffff;
 
 // --- what the vector code asks of the code compiled once ---
 /// Lane by lane, whatever the address: for accesses that are not plain, or found bad.
@@ -56,6 +71,9 @@ void init_lanes(const Op& op, Warp& warp, Access access, Space space, const u64*
 void copy_bits(const Op& op, Warp& warp, u64 to, u64 from, u32 bytes);
 /// Lane by lane as well, for races. `flags`: MemoryFlags.
 void race_lanes(const Op& op, Warp& warp, Access access, const u64* at, u32 bytes, u8 flags);
+/// Of lanes that all access global memory.
+void race_far(const Op& op, Warp& warp, u32 lanes, Access access, const u64* at, u32 bytes,
+              u8 flags);
 /// Lanes of one store that wrote to the same granule: a finding when they wrote different values.
 void race_within(const Op& op, Warp& warp, const u64* at, u32 bytes);
 /// The stamp of the readers `known` and, besides, the lanes of `fresh`, which is of kind multi.
