@@ -34,6 +34,7 @@ std::uint32_t cuda_encode(Format format, double number, bool saturate) {
     case Format::e5m2:
       return __nv_cvt_double_to_fp8(number, overflow, __NV_E5M2);
     case Format::f32:
+    case Format::i8:  // none of float_formats()
       break;
   }
   const auto rounded_once = static_cast<float>(number);
@@ -62,6 +63,7 @@ double cuda_decode(Format format, std::uint32_t pattern) {
       return __half2float(__half(half));
     }
     case Format::f32:
+    case Format::i8:  // none of float_formats()
       break;
   }
   float number;
@@ -78,7 +80,7 @@ void compare_encodings(Format format, double number) {
 }
 
 TEST(FormatsAgainstCuda, EveryPatternMeansTheSameNumber) {
-  for (Format format : all_formats()) {
+  for (Format format : float_formats()) {
     if (format == Format::f32) continue;
     for (std::uint32_t pattern = 0; pattern < (1U << facts(format).bits); ++pattern) {
       const double ours = decode(format, pattern), theirs = cuda_decode(format, pattern);
@@ -92,7 +94,7 @@ TEST(FormatsAgainstCuda, EveryPatternMeansTheSameNumber) {
 }
 
 TEST(FormatsAgainstCuda, EveryMidpointAndItsNeighboursRoundTheSame) {
-  for (Format format : all_formats()) {
+  for (Format format : float_formats()) {
     if (format == Format::f32) continue;
     for (std::uint32_t low = 0; low <= facts(format).max_pattern; ++low) {
       const double a = decode(format, low);
@@ -113,13 +115,13 @@ TEST(FormatsAgainstCuda, AnyDoubleRoundsTheSame) {
   for (int i = 0; i < 300000; ++i) {
     const double number = std::ldexp(static_cast<double>(random() >> 11) * 0x1p-53 - 0.5,
                                      static_cast<int>(random() % 320) - 170);
-    for (Format format : all_formats()) compare_encodings(format, number);
+    for (Format format : float_formats()) compare_encodings(format, number);
   }
   for (double number :
        {0.0, -0.0, std::numeric_limits<double>::infinity(),
         -std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN(),
         std::numeric_limits<double>::denorm_min()}) {
-    for (Format format : all_formats()) compare_encodings(format, number);
+    for (Format format : float_formats()) compare_encodings(format, number);
   }
 }
 

@@ -251,6 +251,19 @@ const Key kKeys[] = {
     count<&Problem::spare_slots>("spare", "spare=SLOTS"),
     count<&Problem::splits>("splits", "splits=PARTS"),
     count<&Problem::chunk>("chunk", "chunk=TOKENS"),
+    {"cache", "cache=FORMAT",
+     [](const Case& c) {
+       const auto& cache = c.problem.cache;
+       return unless(!cache, cache ? std::string(name_of(*cache)) : std::string());
+     },
+     [](const Piece& value, const Key&, Case& into) {
+       into.problem.cache = read_name<Format>(value, format_names());
+     }},
+    named<&Problem::scales, scales_names>("scales", "scales=NAME"),
+    count<&Problem::page_size>("page", "page=SLOTS"),
+    count<&Problem::page_order>("order", "order=NUMBER"),
+    count<&Problem::ring>("ring", "ring=SLOTS"),
+    named<&Problem::rope, rope_names>("rope", "rope=NAME"),
     {"fill", "fill=NAME", [](const Case& c) { return unless(c.fill == "normal", c.fill); },
      read_fill},
     {"seed", "seed=NUMBER", [](const Case& c) { return unless(c.seed == 0, shortest(c.seed)); },

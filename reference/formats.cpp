@@ -1,7 +1,8 @@
-// The number formats. One generic rounding serves all five: a format is (p, emin, largest pattern),
+// The number formats. One generic rounding serves all: a format is (p, emin, largest pattern),
 // and counting up through the patterns of one sign counts up through its numbers.
 #include "reference/formats.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -12,15 +13,16 @@ namespace {
 
 // Sources: IEEE 754-2019 table 3.5 (f32, f16); bfloat16 is f32 cut to 16 bits; OCP 8-bit Floating
 // Point Specification 1.0, table 1 (e4m3, e5m2).
-constexpr std::array<FormatFacts, 5> kFacts{{
+constexpr std::array<FormatFacts, 6> kFacts{{
     {32, 24, -126, 0x1.fffffep127, true, 0x7fc00000, 0x7f7fffff},
     {16, 11, -14, 65504.0, true, 0x7e00, 0x7bff},
     {16, 8, -126, 0x1.fep127, true, 0x7fc0, 0x7f7f},
     {8, 4, -6, 448.0, false, 0x7f, 0x7e},
     {8, 3, -14, 57344.0, true, 0x7e, 0x7b},
+    {8, 8, 7, 127.0, false, 0, 0x7f},
 }};
-constexpr std::array<Format, 5> kFormats{Format::f32, Format::f16, Format::bf16, Format::e4m3,
-                                         Format::e5m2};
+constexpr std::array<Format, 5> kFloatFormats{Format::f32, Format::f16, Format::bf16, Format::e4m3,
+                                              Format::e5m2};
 
 constexpr int kDoubleFractionBits = 52;  // IEEE 754-2019 table 3.5, binary64
 constexpr int kDoubleExponentMin = -1022;
@@ -60,8 +62,8 @@ const FormatFacts& facts(Format format) {
   return kFacts[static_cast<std::size_t>(format)];
 }
 
-std::span<const Format> all_formats() {
-  return kFormats;
+std::span<const Format> float_formats() {
+  return kFloatFormats;
 }
 
 double decode(Format format, std::uint32_t pattern) {
@@ -69,6 +71,7 @@ double decode(Format format, std::uint32_t pattern) {
     const auto number = static_cast<double>(std::bit_cast<float>(pattern));
     return std::isnan(number) ? std::numeric_limits<double>::quiet_NaN() : number;
   }
+  if (format == Format::i8) return static_cast<std::int8_t>(pattern);
   const FormatFacts& its = facts(format);
   const std::uint32_t magnitude = pattern & (sign_bit(its) - 1);
   if (magnitude > its.max_pattern) {
@@ -92,6 +95,10 @@ double decode(Format format, std::uint32_t pattern) {
 std::uint32_t encode(Format format, double number) {
   const FormatFacts& its = facts(format);
   if (std::isnan(number)) return its.nan;
+  if (format == Format::i8) {  // std::nearbyint: ties to even, the mode every program starts in
+    const double whole = std::nearbyint(std::clamp(number, -its.max_finite, its.max_finite));
+    return static_cast<std::uint8_t>(static_cast<std::int8_t>(whole));
+  }
   const std::uint32_t sign = std::signbit(number) ? sign_bit(its) : 0;
   const auto beyond = static_cast<std::uint32_t>(its.max_pattern + 1);  // infinity, or e4m3's NaN
   if (std::isinf(number)) return sign | beyond;
@@ -103,6 +110,7 @@ std::uint32_t encode(Format format, double number) {
 
 std::uint32_t encode_saturating(Format format, double number) {
   if (std::isnan(number)) return facts(format).nan;
+  if (format == Format::i8) return encode(format, number);
   const double limit = facts(format).max_finite;
   if (number > limit) return facts(format).max_pattern;
   if (number < -limit) return sign_bit(facts(format)) | facts(format).max_pattern;

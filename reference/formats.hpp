@@ -10,7 +10,8 @@
 namespace attest {
 
 /// f32, f16, bf16, e5m2 follow IEEE 754. e4m3 is OCP's "fn" flavour: no infinities, and the one
-/// NaN pattern per sign is all ones, so that 448 is still finite.
+/// NaN pattern per sign is all ones, so that 448 is still finite. i8 holds the whole numbers from
+/// -127 to 127, in two's complement: all of them as evenly spaced as subnormals, no -0 and no NaN.
 struct FormatFacts {
   int bits;                   // width of a pattern
   int precision;              // p: bits of the significand, the hidden one included
@@ -21,7 +22,7 @@ struct FormatFacts {
   std::uint32_t max_pattern;  // pattern of max_finite
 };
 const FormatFacts& facts(Format format);
-std::span<const Format> all_formats();
+std::span<const Format> float_formats();  // all but i8
 inline Index bytes_of(Format format) {
   return facts(format).bits / 8;
 }
@@ -35,7 +36,8 @@ double decode(Format format, std::uint32_t pattern);
 /// Error: nearest, ties to even, from the double itself; at most unit_roundoff relative, or half of
 /// ulp(format, 0) below the normal range.
 /// Special: signed zeros are kept; NaN becomes the format's quiet NaN, positive; what rounds beyond
-/// max_finite, and infinity, becomes infinity, or NaN where the format has none (e4m3).
+/// max_finite, and infinity, becomes infinity, or NaN where the format has none (e4m3). i8 has
+/// neither: what lies beyond becomes +-127, and NaN 0.
 std::uint32_t encode(Format format, double number);
 
 /// As encode, but what lies beyond max_finite, infinity included, becomes max_finite of its sign.

@@ -67,8 +67,28 @@ TEST(Formats, HandWorkedPatterns) {
   }
 }
 
+TEST(Formats, WholeNumbersOfEightBits) {
+  for (int number = -127; number <= 127; ++number) {
+    const std::uint32_t pattern = static_cast<std::uint32_t>(number) & 0xFFU;
+    EXPECT_EQ(decode(Format::i8, pattern), number);
+    EXPECT_EQ(encode(Format::i8, number), pattern);
+    EXPECT_EQ(rounded(Format::i8, number + 0.49), number);
+    if (number % 2 == 0) {  // both ties go to the even neighbour
+      EXPECT_EQ(rounded(Format::i8, number + 0.5), number);
+      EXPECT_EQ(rounded(Format::i8, number - 0.5), number);
+    }
+  }
+  EXPECT_EQ(decode(Format::i8, 0x80), -128);  // which encode never gives
+  EXPECT_EQ(rounded(Format::i8, 127.5), 127);
+  EXPECT_EQ(rounded(Format::i8, -std::numeric_limits<double>::infinity()), -127);
+  EXPECT_EQ(encode(Format::i8, std::numeric_limits<double>::quiet_NaN()), 0U);
+  EXPECT_EQ(encode_saturating(Format::i8, 1e30), 127U);
+  EXPECT_EQ(ulp(Format::i8, 0), 1);
+  EXPECT_EQ(ulp(Format::i8, 127), 1);
+}
+
 TEST(Formats, EveryPatternSurvivesTheRoundTrip) {
-  for (Format format : all_formats()) {
+  for (Format format : float_formats()) {
     for (std::uint32_t magnitude : magnitudes(format)) {
       for (std::uint32_t pattern : {magnitude, magnitude | sign_of(format)}) {
         const double number = decode(format, pattern);
@@ -85,7 +105,7 @@ TEST(Formats, EveryPatternSurvivesTheRoundTrip) {
 // Between neighbours a < b the midpoint is a double; it must go to the even one, and one double to
 // either side must go to the near one. This is where rounding through float would be seen.
 TEST(Formats, EveryMidpointGoesToEvenAndItsNeighboursToTheNearer) {
-  for (Format format : all_formats()) {
+  for (Format format : float_formats()) {
     for (std::uint32_t low : magnitudes(format)) {
       if (low == facts(format).max_pattern) continue;
       const double a = decode(format, low), b = decode(format, low + 1);
@@ -106,7 +126,7 @@ TEST(Formats, EveryMidpointGoesToEvenAndItsNeighboursToTheNearer) {
 }
 
 TEST(Formats, EverySpecialPatternDecodesToASpecial) {
-  for (Format format : all_formats()) {
+  for (Format format : float_formats()) {
     if (format == Format::f32) continue;
     const std::uint32_t sign = sign_of(format);
     for (std::uint32_t magnitude = facts(format).max_pattern + 1; magnitude < sign; ++magnitude) {
@@ -128,7 +148,7 @@ TEST(Formats, EverySpecialPatternDecodesToASpecial) {
 }
 
 TEST(Formats, NotANumberStaysOne) {
-  for (Format format : all_formats()) {
+  for (Format format : float_formats()) {
     EXPECT_TRUE(std::isnan(rounded(format, kNaN)));
     EXPECT_TRUE(std::isnan(rounded(format, -kNaN)));
     EXPECT_TRUE(std::isnan(decode(format, encode_saturating(format, kNaN))));
@@ -136,7 +156,7 @@ TEST(Formats, NotANumberStaysOne) {
 }
 
 TEST(Formats, SignedZerosAndWhatIsTooSmall) {
-  for (Format format : all_formats()) {
+  for (Format format : float_formats()) {
     const double smallest = ulp(format, 0);
     EXPECT_EQ(encode(format, 0.0), 0U);
     EXPECT_EQ(encode(format, -0.0), sign_of(format));
@@ -151,7 +171,7 @@ TEST(Formats, SignedZerosAndWhatIsTooSmall) {
 // Overflow begins half a step beyond the largest finite number. Where the last pattern is odd the
 // tie goes up (IEEE); in e4m3 it is even, so 464 is still 448.
 TEST(Formats, OverflowBeginsHalfAStepBeyondTheLargest) {
-  for (Format format : all_formats()) {
+  for (Format format : float_formats()) {
     const double largest = facts(format).max_finite;
     const double edge = largest + ulp(format, largest) / 2;
     EXPECT_EQ(decode(format, facts(format).max_pattern), largest);
@@ -191,7 +211,7 @@ TEST(Formats, FactsAgreeWithEachOther) {
   EXPECT_EQ(unit_roundoff(Format::bf16), std::ldexp(1, -8));
   EXPECT_EQ(bytes_of(Format::f32), 4);
   EXPECT_EQ(bytes_of(Format::e5m2), 1);
-  for (Format format : all_formats()) {
+  for (Format format : float_formats()) {
     EXPECT_EQ(ulp(format, 1.0), 2 * unit_roundoff(format));
     EXPECT_EQ(rounded(format, smallest_normal(format)), smallest_normal(format));
     EXPECT_EQ(ulp(format, 0), smallest_normal(format) * ulp(format, 1.0));

@@ -13,5 +13,7 @@ std::span<const std::string_view> alignment_names();
 std::span<const std::string_view> empty_row_names();
 std::span<const std::string_view> log_base_names();
 std::span<const std::string_view> layout_names();
+std::span<const std::string_view> scales_names();
+std::span<const std::string_view> rope_names();
 
 }  // namespace attest

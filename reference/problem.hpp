@@ -3,6 +3,7 @@
 // Data only. Nothing here computes, allocates tensors, or knows of CUDA or files.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,11 +12,13 @@ namespace attest {
 using Index = std::int64_t;
 
 // Enumerators are spelled as they are printed in case lines, on the command line and in reports.
-enum class Format : std::uint8_t { f32, f16, bf16, e4m3, e5m2 };
+enum class Format : std::uint8_t { f32, f16, bf16, e4m3, e5m2, i8 };
 enum class Alignment : std::uint8_t { bottom_right, top_left };
 enum class EmptyRow : std::uint8_t { zero, nan };
 enum class LogBase : std::uint8_t { e, two };
 enum class Layout : std::uint8_t { bhtd, bthd };
+enum class Scales : std::uint8_t { none, tensor, head, token };  // one number for all that is named
+enum class Rope : std::uint8_t { none, halves, pairs };
 
 inline constexpr Index kUnbounded = -1;
 
@@ -54,8 +57,20 @@ struct Problem {
   Index spare_slots = 0;  // cache slots allocated behind `keys`: unreachable memory
   Index splits = 1;       // decode: into how many parts the keys are split
   Index chunk = 1;        // cached = recomputed: tokens per step when a sequence is fed in chunks
+  std::optional<Format> cache = {};  // of k and v, where it is not `input`
+  Scales scales = Scales::none;  // Values carries factors of k and v: per tensor, KV head, token
+  Index page_size = 0;           // slots of a page of the cache; 0: the cache is contiguous
+  Index page_order = 0;  // which permutation of pages the block table holds; 0: in rising order
+  Index ring =
+      0;  // slots of a cache in which token j takes slot j mod ring; 0: every token its own
+  Rope rope = Rope::none;  // append: columns of new keys are turned, (c, c + depth/2) or (2c, 2c+1)
   bool operator==(const Problem&) const = default;
 };
+
+/// The format in which k and v are stored.
+inline Format cache_format(const Problem& problem) {
+  return problem.cache.value_or(problem.input);
+}
 
 /// A Problem, the name of a fill (properties/fills.hpp) and a seed: everything a check needs.
 struct Case {

@@ -47,6 +47,15 @@ inline Problem random_problem(std::mt19937_64& random, Index extent_max) {
   if (coin(3)) p.spare_slots = below(20);
   if (coin(3)) p.splits = 1 + below(9);
   if (coin(3)) p.chunk = 1 + below(9);
+  if (coin(3)) p.cache = static_cast<Format>(below(6));
+  if (p.cache && *p.cache >= Format::e4m3 && coin(2)) p.scales = static_cast<Scales>(below(4));
+  if (coin(3)) p.page_size = 1 + below(9);
+  if (coin(3)) p.page_order = below(9);
+  if (p.depth % 2 == 0 && coin(3)) p.rope = static_cast<Rope>(below(3));
+  if (p.window_left != kUnbounded && p.alignment == Alignment::bottom_right && coin(3)) {
+    p.page_size = p.spare_slots = 0;
+    p.ring = p.window_left + p.queries + below(9);
+  }
   return p;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 
+#include "reference/formats.hpp"
 #include "reference/values.hpp"
 
 namespace attest {
@@ -12,11 +13,17 @@ namespace attest {
 inline Values zero_values(const Problem& p) {
   Values values;
   values.q = Tensor(p.input, {p.batch, p.query_heads, p.queries, p.depth});
-  values.k = Tensor(p.input, {p.batch, p.kv_heads, p.keys, p.depth});
-  values.v = Tensor(p.input, {p.batch, p.kv_heads, p.keys, p.v_depth});
+  values.k = Tensor(cache_format(p), {p.batch, p.kv_heads, p.keys, p.depth});
+  values.v = Tensor(cache_format(p), {p.batch, p.kv_heads, p.keys, p.v_depth});
   if (p.bias) values.bias = Tensor(Format::f32, {p.batch, p.query_heads, p.queries, p.keys});
   if (p.alibi) values.slopes = Tensor(Format::f32, {1, 1, 1, p.query_heads});
   if (p.sinks) values.sinks = Tensor(Format::f32, {1, 1, 1, p.query_heads});
+  if (p.scales != Scales::none) {
+    values.k_scales = values.v_scales = Tensor(Format::f32, scales_extent(p, p.keys));
+    for (auto* scales : {&*values.k_scales, &*values.v_scales}) {
+      for (Index i = 0; i < scales->count(); ++i) scales->set(i, 1);
+    }
+  }
   if (p.mask) {
     const auto count = static_cast<std::size_t>(p.batch * p.queries * p.keys);
     values.mask = VisibilityMask{p.batch, p.queries, p.keys, std::vector<std::uint8_t>(count, 1)};
@@ -32,7 +39,15 @@ inline void fill_normal(Tensor& tensor, double size, std::mt19937_64& random) {
 /// Independent normals; one mask entry in four hides its key, one bias in twelve is -inf.
 inline Values random_values(const Problem& p, std::mt19937_64& random) {
   Values values = zero_values(p);
-  for (Tensor* tensor : {&values.q, &values.k, &values.v}) fill_normal(*tensor, 1.0, random);
+  fill_normal(values.q, 1.0, random);
+  const double size = p.scales == Scales::none ? 1.0 : facts(cache_format(p)).max_finite / 4;
+  for (Tensor* tensor : {&values.k, &values.v}) fill_normal(*tensor, size, random);
+  for (auto* scales : {&values.k_scales, &values.v_scales}) {  // scaled, they are about normal
+    if (!*scales) continue;
+    for (Index i = 0; i < (*scales)->count(); ++i) {
+      (*scales)->set(i, (1 + static_cast<double>(random() % 1000) / 1000) / size);
+    }
+  }
   if (values.bias) {
     fill_normal(*values.bias, 1.0, random);
     for (Index i = 0; i < values.bias->count(); ++i) {

@@ -15,7 +15,8 @@
 namespace attest {
 
 // Enumerators are spelled as they are printed.
-enum class Operation : std::uint8_t { prefill, decode, append, projection };
+enum class Operation : std::uint8_t { prefill, decode, append, projection, copy_pages };
+inline constexpr std::size_t kOperationCount = 5;
 
 /// What memory that no correct subject may read is filled with: slots behind the last key, rows
 /// behind a batch entry's length, gaps between strided rows, guard zones, outputs and scratch.
@@ -120,25 +121,43 @@ struct Reply {
   std::optional<Fault> fault;
   Tensor o;     // prefill, decode: (batch, query_heads, queries, v_depth)  format: output
   Tensor lse;   // prefill, decode: (batch, query_heads, queries, 1)        f32
-  Tensor k, v;  // append: the whole cache afterwards, (batch, kv_heads, capacity, depth / v_depth)
-  Tensor y;     // projection: (batch, 1, rows, columns of w)
+  Tensor k, v;  // append: the whole cache afterwards, (batch, kv_heads, capacity, depth / v_depth);
+                // copy_pages: all pages afterwards
+  Tensor k_scales, v_scales;  // append with scales per token: those of the whole cache
+  Tensor y;                   // projection: (batch, 1, rows, columns of w)
   Counters counters;
 };
 
-/// Append `new_k`, `new_v` rows to a contiguous cache: row r of batch entry b goes to slot
-/// lengths[b] + r, for r < new_lengths[b].
+/// Append `new_k`, `new_v` rows to a cache: row r of batch entry b is token lengths[b] + r, for
+/// r < new_lengths[b]. How it is turned, scaled and rounded: reference/README.md. Here a slot is
+/// where a token lies in its batch entry (the token's number, or that modulo the ring), whatever
+/// pages it is on; a token whose slot is at or behind the capacity is dropped.
 struct CacheUpdate {
-  Tensor k, v;                     // the cache before, (batch, kv_heads, capacity, depth / v_depth)
-  Tensor new_k, new_v;             // (batch, kv_heads, rows, depth / v_depth)
-  std::vector<Index> lengths;      // slots in use per batch entry, before
+  Tensor k, v;          // the cache before, (batch, kv_heads, capacity, depth / v_depth), format:
+                        // cache_format
+  Tensor new_k, new_v;  // (batch, kv_heads, rows, depth / v_depth), format: input
+  std::vector<Index> lengths;      // tokens in the cache per batch entry, before
   std::vector<Index> new_lengths;  // rows to append per batch entry, each <= rows
+  // Extents as scales_extent(problem, capacity); written by the append when they are per token.
+  std::optional<Tensor> k_scales = {}, v_scales = {};
+  std::optional<Tensor> rotations = {};  // with rope: (1, 1, positions, depth), cosines then sines
 };
 
-/// Y = X W, accumulated in f32.
+/// Y = X W + bias, accumulated in f32.
 struct Projection {
   Tensor x;  // (batch, 1, rows, inner)
   Tensor w;  // (1, 1, inner, columns)
   Format output = Format::f32;
+  std::optional<Tensor> bias = {};  // (1, 1, 1, columns) f32
+};
+
+/// Page `from` of k and v onto page `to`, for each pair. No page that is written is read.
+struct PageCopy {
+  Tensor k, v;  // (pages, kv_heads, page_size, depth / v_depth)
+  struct Pair {
+    Index from, to;
+  };
+  std::vector<Pair> pairs;
 };
 
 /// A function that is not set means: this subject does not offer the operation.
@@ -153,6 +172,7 @@ struct Subject {
   std::function<Reply(const Problem&, const Values&, Poison)> decode;
   std::function<Reply(const Problem&, const CacheUpdate&, Poison)> append;
   std::function<Reply(const Projection&, Poison)> projection;
+  std::function<Reply(const Problem&, const PageCopy&, Poison)> copy_pages;
 };
 
 /// How `subject` rounds when it is asked for `operation` on `problem`.

@@ -12,12 +12,15 @@
 namespace attest {
 namespace {
 
-constexpr std::array<std::string_view, 5> kFormats{"f32", "f16", "bf16", "e4m3", "e5m2"};
+constexpr std::array<std::string_view, 6> kFormats{"f32", "f16", "bf16", "e4m3", "e5m2", "i8"};
 constexpr std::array<std::string_view, 2> kAlignments{"bottom_right", "top_left"};
 constexpr std::array<std::string_view, 2> kEmptyRows{"zero", "nan"};
 constexpr std::array<std::string_view, 2> kLogBases{"e", "two"};
 constexpr std::array<std::string_view, 2> kLayouts{"bhtd", "bthd"};
-constexpr std::array<std::string_view, 4> kOperations{"prefill", "decode", "append", "projection"};
+constexpr std::array<std::string_view, 4> kScales{"none", "tensor", "head", "token"};
+constexpr std::array<std::string_view, 3> kRopes{"none", "halves", "pairs"};
+constexpr std::array<std::string_view, 5> kOperations{"prefill", "decode", "append", "projection",
+                                                      "copy_pages"};
 
 template <class Enumeration, std::size_t kCount>
 std::string_view spelled(const std::array<std::string_view, kCount>& names, Enumeration value) {
@@ -59,6 +62,12 @@ std::string_view name_of(LogBase lse_base) {
 std::string_view name_of(Layout layout) {
   return spelled(kLayouts, layout);
 }
+std::string_view name_of(Scales scales) {
+  return spelled(kScales, scales);
+}
+std::string_view name_of(Rope rope) {
+  return spelled(kRopes, rope);
+}
 std::string_view name_of(Operation operation) {
   return spelled(kOperations, operation);
 }
@@ -77,6 +86,12 @@ std::span<const std::string_view> log_base_names() {
 }
 std::span<const std::string_view> layout_names() {
   return kLayouts;
+}
+std::span<const std::string_view> scales_names() {
+  return kScales;
+}
+std::span<const std::string_view> rope_names() {
+  return kRopes;
 }
 
 // Domain: depth >= 1. Error: correctly rounded for every depth up to 2^20 (text_test proves it by

@@ -24,6 +24,8 @@ std::string_view name_of(Alignment alignment);
 std::string_view name_of(EmptyRow empty_row);
 std::string_view name_of(LogBase lse_base);
 std::string_view name_of(Layout layout);
+std::string_view name_of(Scales scales);
+std::string_view name_of(Rope rope);
 std::string_view name_of(Operation operation);
 
 std::string print(const Problem& problem);

@@ -64,13 +64,19 @@ TEST(CaseText, EveryFieldHasItsPlace) {
                .layout = Layout::bthd,
                .spare_slots = 3,
                .splits = 4,
-               .chunk = 2};
+               .chunk = 2,
+               .cache = Format::i8,
+               .scales = Scales::token,
+               .page_size = 16,
+               .page_order = 5,
+               .rope = Rope::pairs};
   c.fill = "needle";
   c.seed = 18446744073709551615U;
   const std::string line =
       "q=2x4x5x64 kv=2x7x32 in=bf16 out=f16 scale=0.1 softcap=30.5 causal align=top_left "
       "window=3,inf bias alibi sinks mask q_len=5,0 kv_len=7,1 empty=nan lse=two layout=bthd "
-      "spare=3 splits=4 chunk=2 fill=needle seed=18446744073709551615";
+      "spare=3 splits=4 chunk=2 cache=i8 scales=token page=16 order=5 rope=pairs fill=needle "
+      "seed=18446744073709551615";
   EXPECT_EQ(print(c), line);
   EXPECT_EQ(parse_case(line), c);
   EXPECT_EQ(parse_problem(print(c.problem)), c.problem);

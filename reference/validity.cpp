@@ -8,6 +8,7 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "reference/formats.hpp"
 #include "reference/text.hpp"
 
 namespace attest {
@@ -88,7 +89,7 @@ Found extents(const Problem& p) {
 }
 
 Found numbers(const Problem& p) {
-  if (p.output == Format::e4m3 || p.output == Format::e5m2) {
+  if (bytes_of(p.output) == 1) {
     return Illegality{"out", fmt::format("{} cannot be an output format: the rounding would hide "
                                          "every error worth seeing; legal are f32, f16, bf16",
                                          name_of(p.output))};
@@ -104,11 +105,42 @@ Found numbers(const Problem& p) {
                   [&] { return between("chunk", "chunk", p.chunk, 1, kPartsMax); });
 }
 
+Found cache(const Problem& p) {
+  const Format stored = cache_format(p);
+  if (p.input == Format::i8) {
+    return Illegality{"in", "i8 is a format of caches only; say cache=i8"};
+  }
+  if (p.scales != Scales::none && (!p.cache || bytes_of(stored) != 1)) {
+    return Illegality{"scales", "only an 8-bit cache has scales; say cache=e4m3, e5m2 or i8"};
+  }
+  if (p.rope != Rope::none && p.depth % 2 != 0) {
+    return Illegality{"rope", fmt::format("depth is {}; columns are turned in pairs", p.depth)};
+  }
+  if (p.ring > 0) {
+    if (p.page_size > 0 || p.spare_slots > 0) {
+      return Illegality{"ring", "a ring has neither pages nor spare slots"};
+    }
+    if (p.window_left == kUnbounded || p.alignment != Alignment::bottom_right) {
+      return Illegality{"ring", "a ring forgets: it needs a left window, aligned bottom_right"};
+    }
+    const Index least = p.window_left > kElementsMax ? kElementsMax : p.window_left + p.queries;
+    if (p.ring < least) {
+      return Illegality{"ring", fmt::format("ring is {}; a left window of {} and {} queries need "
+                                            "{} slots",
+                                            p.ring, p.window_left, p.queries, least)};
+    }
+  }
+  return first_of([&] { return between("page", "page_size", p.page_size, 0, kPartsMax); },
+                  [&] { return between("order", "page_order", p.page_order, 0, kPartsMax); },
+                  [&] { return between("ring", "ring", p.ring, 0, kElementsMax); });
+}
+
 // The largest tensor is blamed, though it may be the sum that is too large.
 Found sizes(const Problem& p) {
   // Each at most kElementsMax + 1, so that the sum cannot overflow.
-  const Index slots =
-      std::min(p.keys, kElementsMax + 1) + std::min(p.spare_slots, kElementsMax + 1);
+  // A page may be partly used, per batch entry, and one more is never referred to.
+  const Index slots = std::min(p.keys, kElementsMax + 1) +
+                      std::min(p.spare_slots, kElementsMax + 1) + 2 * p.page_size + p.ring;
   const std::string_view cache = p.spare_slots > p.keys ? "spare" : "kv";
   const Index chunk = p.chunk > 1 ? p.chunk : 0;  // the rest is counted where it is in use
   const Index splits = p.splits > 1 ? p.splits : 0;
@@ -141,7 +173,8 @@ Found sizes(const Problem& p) {
 
 std::optional<Illegality> illegality(const Problem& p) {
   return first_of(
-      [&] { return extents(p); }, [&] { return numbers(p); }, [&] { return sizes(p); },
+      [&] { return extents(p); }, [&] { return numbers(p); }, [&] { return cache(p); },
+      [&] { return sizes(p); },
       [&] {
         return lengths_fit("q_len", "query_lengths", p.query_lengths, p.batch, p.queries,
                            "queries");

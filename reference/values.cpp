@@ -32,4 +32,24 @@ void Tensor::set_bits(Index flat, std::uint32_t pattern) {
   std::memcpy(bytes.data() + static_cast<std::size_t>(flat) * width, &pattern, width);
 }
 
+Extent4 scales_extent(const Problem& problem, Index slots) {
+  switch (problem.scales) {
+    case Scales::none:
+      return {0, 0, 0, 0};
+    case Scales::tensor:
+      return {1, 1, 1, 1};
+    case Scales::head:
+      return {1, problem.kv_heads, 1, 1};
+    case Scales::token:
+      return {problem.batch, problem.kv_heads, slots, 1};
+  }
+  return {0, 0, 0, 0};
+}
+
+double scale_at(const std::optional<Tensor>& scales, Index b, Index h, Index row) {
+  if (!scales) return 1;
+  const Extent4& extent = scales->extent;  // an extent of 1 serves all
+  return scales->at(extent[0] == 1 ? 0 : b, extent[1] == 1 ? 0 : h, extent[2] == 1 ? 0 : row, 0);
+}
+
 }  // namespace attest

@@ -57,13 +57,21 @@ struct VisibilityMask {
 /// What a Problem is computed on. k and v hold `keys` rows; spare slots are not part of the values.
 struct Values {
   Tensor q;                      // (batch, query_heads, queries, depth)    format: input
-  Tensor k;                      // (batch, kv_heads, keys, depth)          format: input
-  Tensor v;                      // (batch, kv_heads, keys, v_depth)        format: input
+  Tensor k;                      // (batch, kv_heads, keys, depth)          format: cache_format
+  Tensor v;                      // (batch, kv_heads, keys, v_depth)        format: cache_format
   std::optional<Tensor> bias;    // (batch, query_heads, queries, keys)  f32, finite or -inf
   std::optional<Tensor> slopes;  // (1, 1, 1, query_heads)               f32
   std::optional<Tensor> sinks;   // (1, 1, 1, query_heads)               f32
   std::optional<VisibilityMask> mask;
+  // With problem.scales: what stored k and v are multiplied by, positive and finite f32.
+  // (1, 1, 1, 1) per tensor, (1, kv_heads, 1, 1) per head, (batch, kv_heads, keys, 1) per token.
+  std::optional<Tensor> k_scales, v_scales;
   bool operator==(const Values&) const = default;
 };
+
+/// Extent of k_scales and v_scales over `slots` slots; all 0 when there are none.
+Extent4 scales_extent(const Problem& problem, Index slots);
+/// The factor of row (b, h, row) of k or v; 1 when there are none.
+double scale_at(const std::optional<Tensor>& scales, Index b, Index h, Index row);
 
 }  // namespace attest

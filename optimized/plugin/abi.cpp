@@ -12,13 +12,19 @@ constexpr bool same(Enumerator enumerator, std::uint32_t number) {
 
 static_assert(same(Format::f32, ATTEST_F32) && same(Format::f16, ATTEST_F16) &&
               same(Format::bf16, ATTEST_BF16) && same(Format::e4m3, ATTEST_E4M3) &&
-              same(Format::e5m2, ATTEST_E5M2));
+              same(Format::e5m2, ATTEST_E5M2) && same(Format::i8, ATTEST_I8));
 static_assert(same(Operation::prefill, ATTEST_PREFILL) && same(Operation::decode, ATTEST_DECODE) &&
               same(Operation::append, ATTEST_APPEND) &&
-              same(Operation::projection, ATTEST_PROJECTION));
+              same(Operation::projection, ATTEST_PROJECTION) &&
+              same(Operation::copy_pages, ATTEST_COPY_PAGES));
 static_assert(same(Alignment::bottom_right, ATTEST_BOTTOM_RIGHT) &&
               same(Alignment::top_left, ATTEST_TOP_LEFT));
 static_assert(same(EmptyRow::zero, ATTEST_EMPTY_ZERO) && same(EmptyRow::nan, ATTEST_EMPTY_NAN));
+static_assert(same(Scales::none, ATTEST_SCALES_NONE) &&
+              same(Scales::tensor, ATTEST_SCALES_TENSOR) &&
+              same(Scales::head, ATTEST_SCALES_HEAD) && same(Scales::token, ATTEST_SCALES_TOKEN));
+static_assert(same(Rope::none, ATTEST_ROPE_NONE) && same(Rope::halves, ATTEST_ROPE_HALVES) &&
+              same(Rope::pairs, ATTEST_ROPE_PAIRS));
 static_assert(same(LogBase::e, ATTEST_LSE_E) && same(LogBase::two, ATTEST_LSE_TWO));
 
 }  // namespace
@@ -47,8 +53,13 @@ AttestProblem abi_problem(const Problem& problem) {
   abi.window_right = problem.window_right;
   abi.scale = problem.scale;
   abi.softcap = static_cast<float>(problem.softcap);
-  abi.capacity = problem.keys + problem.spare_slots;
+  abi.capacity = problem.ring > 0 ? problem.ring : problem.keys + problem.spare_slots;
   abi.splits = problem.splits;
+  abi.cache = static_cast<std::uint32_t>(cache_format(problem));
+  abi.scales = static_cast<std::uint32_t>(problem.scales);
+  abi.rope = static_cast<std::uint32_t>(problem.rope);
+  abi.page_size = problem.page_size;
+  abi.ring = problem.ring;
   return abi;
 }
 
@@ -65,6 +76,9 @@ PrecisionPath precision_path(const AttestPrecision& precision) {
 std::optional<std::string> inexpressible(const Problem& problem) {
   if (static_cast<double>(static_cast<float>(problem.softcap)) != problem.softcap) {
     return "the plugin interface passes softcap as f32, and this one is not an f32 number";
+  }
+  if (problem.cache || problem.page_size > 0 || problem.ring > 0 || problem.rope != Rope::none) {
+    return "only contiguous caches in the format of the inputs are laid out for plugins";
   }
   return std::nullopt;
 }

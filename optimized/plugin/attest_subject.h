@@ -38,12 +38,14 @@ extern "C" {
 #define ATTEST_BF16 2u
 #define ATTEST_E4M3 3u
 #define ATTEST_E5M2 4u
+#define ATTEST_I8 5u /* of caches only: whole numbers from -127 to 127 */
 
 /* Operations. */
 #define ATTEST_PREFILL 0u
 #define ATTEST_DECODE 1u
 #define ATTEST_APPEND 2u
 #define ATTEST_PROJECTION 3u
+#define ATTEST_COPY_PAGES 4u
 
 /* Alignment of the causal diagonal and of windows; empty rows; base of LSE. */
 #define ATTEST_BOTTOM_RIGHT 0u
@@ -52,6 +54,16 @@ extern "C" {
 #define ATTEST_EMPTY_NAN 1u
 #define ATTEST_LSE_E 0u
 #define ATTEST_LSE_TWO 1u
+
+/* Scales of a cache: what stored k and v are multiplied by. Rope: which columns of a key are turned
+ * together when it is appended, (c, c + depth/2) or (2c, 2c + 1). */
+#define ATTEST_SCALES_NONE 0u
+#define ATTEST_SCALES_TENSOR 1u
+#define ATTEST_SCALES_HEAD 2u
+#define ATTEST_SCALES_TOKEN 3u
+#define ATTEST_ROPE_NONE 0u
+#define ATTEST_ROPE_HALVES 1u
+#define ATTEST_ROPE_PAIRS 2u
 
 /* Flags of AttestProblem: which optional arguments are in force. */
 #define ATTEST_CAUSAL 0x01u
@@ -81,7 +93,22 @@ typedef struct AttestProblem {
   float softcap;          /* 0: off */
   int64_t capacity;       /* rows of k and v that exist; keys <= capacity */
   int64_t splits;         /* decode: into how many parts to split the keys; >= 1 */
+  uint32_t cache;         /* format of k and v; ATTEST_F32 ... ATTEST_I8 */
+  uint32_t scales;        /* ATTEST_SCALES_NONE ...; others only with an 8-bit cache */
+  uint32_t rope;          /* append: ATTEST_ROPE_NONE ... */
+  uint32_t reserved;      /* 0 */
+  int64_t page_size;      /* slots of a page; 0: the cache is contiguous */
+  int64_t ring;           /* slots of a ring; 0: no ring */
 } AttestProblem;
+
+/* Where token j of batch entry b lies in a cache, whose k is (blocks, kv_heads, slots, depth) and
+ * whose v is (blocks, kv_heads, slots, v_depth):
+ *   contiguous   block b, slot j;                                   blocks = batch, slots =
+ * capacity pages        block block_table[b][j / page_size], slot j % page_size;        slots =
+ * page_size ring         block b, slot j % ring;                                blocks = batch,
+ * slots = ring Entries of the block table behind a batch entry's last token name no page and must
+ * not be used. k and v of the formula are what is stored times its scale: k_scales[0], k_scales[h],
+ * or with scales per token k_scales[block][h][slot]. */
 
 /* Prefill and decode. Tensors are on the device the subject named, in the problem's formats, and
  * may have any strides with a last stride of 1. Optional tensors have data == NULL when absent.
@@ -90,8 +117,8 @@ typedef struct AttestAttention {
   uint32_t abi_version, struct_bytes;
   AttestProblem problem;
   DLTensor q;             /* (batch, query_heads, queries, depth) */
-  DLTensor k;             /* (batch, kv_heads, capacity, depth), the first keys rows in use */
-  DLTensor v;             /* (batch, kv_heads, capacity, v_depth) */
+  DLTensor k;             /* (blocks, kv_heads, slots, depth), as said above */
+  DLTensor v;             /* (blocks, kv_heads, slots, v_depth) */
   DLTensor bias;          /* (batch, query_heads, queries, keys) f32, or NULL data */
   DLTensor slopes;        /* (query_heads) f32, or NULL data */
   DLTensor sinks;         /* (query_heads) f32, or NULL data */
@@ -103,30 +130,51 @@ typedef struct AttestAttention {
                              entry's query length must be left alone, in o and in lse. */
   void* scratch;          /* scratch_bytes() bytes on the device, 256-byte aligned, poisoned */
   int64_t scratch_bytes;
-  void* stream; /* cudaStream_t to launch on; the subject need not synchronise */
+  void* stream;         /* cudaStream_t to launch on; the subject need not synchronise */
+  DLTensor block_table; /* (batch, pages of a batch entry) int32, or NULL data */
+  DLTensor k_scales;    /* f32: (1), (kv_heads) or (blocks, kv_heads, slots), or NULL data */
+  DLTensor v_scales;
 } AttestAttention;
 
-/* Append to a contiguous cache: row r of batch entry b goes to slot lengths[b] + r, for
- * r < new_lengths[b]. A row whose slot is at or behind the capacity must be dropped. */
+/* Append to a cache: row r of batch entry b is token lengths[b] + r, for r < new_lengths[b]; the
+ * formula, with rope and scales, is in attest's reference/README.md. A token at or behind the
+ * capacity must be dropped; of a ring's, those that would be overwritten by the same append. */
 typedef struct AttestAppend {
   uint32_t abi_version, struct_bytes;
-  DLTensor k;           /* in and out: (batch, kv_heads, capacity, depth) */
-  DLTensor v;           /* in and out: (batch, kv_heads, capacity, v_depth) */
-  DLTensor new_k;       /* (batch, kv_heads, rows, depth) */
+  DLTensor k;           /* in and out: (blocks, kv_heads, slots, depth), format problem.cache */
+  DLTensor v;           /* in and out: (blocks, kv_heads, slots, v_depth) */
+  DLTensor new_k;       /* (batch, kv_heads, rows, depth), format problem.input */
   DLTensor new_v;       /* (batch, kv_heads, rows, v_depth) */
-  DLTensor lengths;     /* (batch) int32: slots in use before */
+  DLTensor lengths;     /* (batch) int32: tokens in the cache before */
   DLTensor new_lengths; /* (batch) int32: rows to append, each <= rows */
   void* stream;
+  AttestProblem problem; /* of it: batch, kv_heads, depths, input, cache, scales, rope, page_size,
+                            ring, and capacity: tokens that a batch entry has room for */
+  DLTensor block_table;  /* as in AttestAttention; every entry names a page */
+  DLTensor k_scales;     /* as in AttestAttention; per token they are in and out */
+  DLTensor v_scales;
+  DLTensor rotations; /* (positions, depth) f32: depth/2 cosines, then as many sines */
 } AttestAppend;
 
-/* y = x w */
+/* y = x w + bias */
 typedef struct AttestProjection {
   uint32_t abi_version, struct_bytes;
   DLTensor x; /* (batch, rows, inner) */
   DLTensor w; /* (inner, columns) */
   DLTensor y; /* out: (batch, rows, columns) */
   void* stream;
+  DLTensor bias; /* (columns) f32, or NULL data */
 } AttestProjection;
+
+/* Page pairs[n][0] of k and v is copied onto page pairs[n][1], for every n. No page is written
+ * twice, and none that is written is read. */
+typedef struct AttestPageCopy {
+  uint32_t abi_version, struct_bytes;
+  DLTensor k;     /* in and out: (pages, kv_heads, page_size, depth) */
+  DLTensor v;     /* in and out: (pages, kv_heads, page_size, v_depth) */
+  DLTensor pairs; /* (n, 2) int32 */
+  void* stream;
+} AttestPageCopy;
 
 /* How the subject rounds. Wrong declarations are found out, not punished: too small an error makes
  * a correct kernel fail, too large a one makes the gate blind. All are relative errors of one
@@ -179,6 +227,9 @@ typedef struct AttestSubject {
    * of problems that are accepted. */
   void (*precision_for)(uint32_t operation, const AttestProblem* problem,
                         AttestPrecision* precision);
+
+  /* May be NULL, as the operations above. */
+  int32_t (*copy_pages)(const AttestPageCopy* copy);
 } AttestSubject;
 
 /* The only symbol attest looks up. Called once, before any CUDA call, with the ABI version attest

@@ -101,7 +101,8 @@ void describe(const AttestSubject& subject, const CudaRuntime* runtime, ReplyHea
   reply.offers = (subject.prefill != nullptr ? 1U << ATTEST_PREFILL : 0) |
                  (subject.decode != nullptr ? 1U << ATTEST_DECODE : 0) |
                  (subject.append != nullptr ? 1U << ATTEST_APPEND : 0) |
-                 (subject.projection != nullptr ? 1U << ATTEST_PROJECTION : 0);
+                 (subject.projection != nullptr ? 1U << ATTEST_PROJECTION : 0) |
+                 (subject.copy_pages != nullptr ? 1U << ATTEST_COPY_PAGES : 0);
   reply.counts = subject.device_type == kDLCUDA && runtime->emulated() ? 1 : 0;
   reply.precision = subject.precision;
 }

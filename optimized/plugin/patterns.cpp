@@ -18,12 +18,13 @@ struct Patterns {
 };
 
 // In the order of Element.
-constexpr std::array<Patterns, 7> kPatterns{{
+constexpr std::array<Patterns, 8> kPatterns{{
     {4, kDLFloat, 0x7fda5da5, 0x7effffff, 0x00800000, 0x7fa5a5a5},
     {2, kDLFloat, 0x7e5a, 0x77ff, 0x0400, 0x7d5a},
     {2, kDLBfloat, 0x7fda, 0x7eff, 0x0080, 0x7fa5},
     {1, ATTEST_DL_FLOAT8_E4M3FN, 0x7f, 0x76, 0x08, 0xff},
     {1, ATTEST_DL_FLOAT8_E5M2, 0x7e, 0x77, 0x04, 0x7d},
+    {1, kDLInt, 0x80, 0x7f, 0x01, 0x80},
     {4, kDLInt, 0x5a5a5a5a, 0x5a5a5a5a, 0x5a5a5a5a, 0xa5a5a5a5},
     {1, kDLUInt, 1, 1, 1, 0xa5},
 }};
@@ -46,6 +47,8 @@ Element element_of(Format format) {
       return Element::e4m3;
     case Format::e5m2:
       return Element::e5m2;
+    case Format::i8:
+      return Element::i8;
   }
   return Element::f32;
 }

@@ -261,6 +261,7 @@ Reply RequestPlan::read(const std::byte* reply) const {
       result.lse = tensor_of(TensorName::lse, reply);
       break;
     case Operation::append:
+    case Operation::copy_pages:
       result.k = tensor_of(TensorName::k, reply);
       result.v = tensor_of(TensorName::v, reply);
       break;

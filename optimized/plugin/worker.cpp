@@ -137,7 +137,7 @@ class Client {
     std::optional<std::string> declined;
     PrecisionPath precision;
   };
-  std::optional<Answer> answers_[4];
+  std::optional<Answer> answers_[kOperationCount];
   // A plugin that dies in declines() has not declined: the next call reports it.
   std::optional<Fault> pending_fault_;
 };

@@ -32,6 +32,14 @@ inline constexpr double kTensorStepRoundings8 = 33 * 0x1p11 + 1;
 /// with q.k or, term by term, with q. README, step S2.
 inline constexpr double kScaleRoundings = 3;
 
+/// Roundings of a scaled cache: its scale's product with k, v, a logit, a weight or O, or with the
+/// scale of the logits first. README, "Scaled caches".
+inline constexpr double kCacheScaleRoundings = 2;
+
+/// A cache's scale outside of 1 / this to this may, multiplied with the others, leave what f32
+/// holds.
+inline constexpr double kCacheScaleMost = 0x1p60;
+
 /// Roundings of the exponent that scale with its distance from the reference: fl(log2 e), its
 /// product with the scale, the difference, its product with that; one more for second-order terms.
 /// README, step S4.

@@ -4,177 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
-#include "reference/bound/constants.hpp"
-#include "reference/formats.hpp"
+#include "reference/bound/roundings.hpp"
+#include "reference/bound/scores.hpp"
 #include "reference/oracle/exact.hpp"
 
 namespace attest {
 namespace {
 
 using namespace bound;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLog2e = 0x1.71547652b82fep0;  // log2(e) to double
-
-/// (1 + u)^n - 1: what n roundings can do to a number. Higham, Accuracy and Stability of Numerical
-/// Algorithms, 2nd ed., lemma 3.1, without its simplification to n u / (1 - n u).
-double roundings(double n) {
-  return std::expm1(n * std::log1p(kU));
-}
-
-/// What happens to the terms of a sum of `products` products, none of which is further than `span`
-/// places from another: roundings of f32 operations, or of steps of tensor cores. A step without a
-/// product that counts changes nothing, so there are no more of them than products.
-double sum_roundings(const PrecisionPath& path, Format operand, double products, double span) {
-  if (path.tensor_step == 0) return products;
-  const double unit = bytes_of(operand) == 1 ? kTensorStepRoundings8 : kTensorStepRoundings;
-  return unit * std::min(products, std::ceil(span / static_cast<double>(path.tensor_step)) + 1);
-}
-
-/// The magnitude by which tensor cores align: subnormal operands count as the smallest normal one.
-double aligned(Format format, double operand) {
-  return operand == 0 ? 0 : std::max(std::fabs(operand), smallest_normal(format));
-}
-
-/// The relative error of the exponential as an error of its argument; 1 or more says nothing.
-double as_exponent(double relative_error) {
-  return relative_error < 1 ? -std::log1p(-relative_error) : kInfinity;
-}
-
-/// What a subject declares may be anything; less than `least` is not believed, NaN is no promise.
-double declared(double error, double least) {
-  return std::isnan(error) ? kInfinity : std::max(error, least);
-}
-
-/// Where infinite declarations meet zeros no number comes out, and no promise either.
-double promise(double bound) {
-  return std::isnan(bound) ? kInfinity : bound;
-}
-
-/// A head's rows as doubles, with the 1-norm of each row.
-struct Rows {
-  Index width = 0;
-  std::vector<double> numbers, norm;
-  const double* row(Index i) const { return numbers.data() + i * width; }
-};
-
-Rows rows_of(const Tensor& tensor, Index b, Index h, Index count) {
-  Rows rows{tensor.extent[3], {}, {}};
-  for (Index i = 0; i < count; ++i) {
-    double norm = 0;
-    for (Index c = 0; c < rows.width; ++c) {
-      rows.numbers.push_back(tensor.at(b, h, i, c));
-      norm += std::fabs(rows.numbers.back());
-    }
-    rows.norm.push_back(norm);
-  }
-  return rows;
-}
-
-struct Row {
-  const Problem& problem;
-  const Values& values;
-  const PrecisionPath& path;
-  Index b, h, i;
-};
-
-/// A visible key, or the sink.
-struct Term {
-  Index j;
-  double logit;
-  double logit_error;      // S1 to S3, absolute
-  double exponent = 0;     // A: every error of ln(weight) that is not common to the row
-  double weight = 0;       // relative to the reference, at most 1
-  double share = 0;        // pi
-  double theta_share = 0;  // pi Theta
-};
-
-struct Scores {
-  std::vector<Term> keys;
-  std::vector<Term> sink;       // one, or none
-  std::vector<Index> readable;  // visible keys and those under a bias of -inf
-  bool judged = true;           // no intermediate can overflow and nothing is NaN or infinite
-};
-
-/// S1 to S3: the logit of key j and how far off a kernel may compute it.
-Term score(const Row& row, Index j, const double* q, double q_norm, const Rows& k, bool& judged) {
-  const Problem& p = row.problem;
-  const bool tensor = row.path.tensor_step != 0;
-  double x = 0, a = 0;
-  for (Index c = 0; c < p.depth; ++c) {
-    const double product = q[c] * k.row(j)[c];
-    x += product;
-    a += tensor ? aligned(p.input, q[c]) * aligned(p.input, k.row(j)[c]) : std::fabs(product);
-  }
-  const double k_norm = k.norm[static_cast<std::size_t>(j)];
-  const double scale = std::fabs(static_cast<double>(p.scale)),
-               depth = static_cast<double>(p.depth);
-  const double products = depth - (p.input == Format::f32 || tensor ? 0 : 1);
-  const double roundings_of_sum = sum_roundings(row.path, p.input, products, depth);  // S1
-  const double flushed =
-      kFlush * (scale * (q_norm + k_norm + 2 * depth) + 2 * k_norm + 2 * depth + 8);
-  double error = scale * a * roundings(roundings_of_sum + kScaleRoundings) + flushed;  // S2
-  double logit = p.scale * x;
-  double magnitude = std::fabs(logit) + error;
-  double largest = std::max({1.0, scale}) * (a + error) + q_norm * scale;
-
-  if (p.softcap > 0) {  // S3
-    const double capped = std::min(magnitude, p.softcap);
-    const double relative =
-        declared(row.path.tanh_error, kFaithful) + declared(row.path.division_error, 0);
-    error += (relative + kSoftcapRoundings * kU) * (capped + error);
-    logit = p.softcap * std::tanh(logit / p.softcap);
-    magnitude = capped;
-    if (p.softcap < kFlush || p.softcap > kOverflow) judged = false;
-  }
-  double terms = 0, own = 0;
-  if (row.values.bias) {
-    const double bias = row.values.bias->at(row.b, row.h, row.i, j);
-    logit += bias;
-    magnitude += std::fabs(bias);
-    own += kTermRoundings * kU * std::fabs(bias);
-    ++terms;
-  }
-  if (row.values.slopes) {
-    const auto distance = std::fabs(static_cast<double>(row.i + diagonal(p, row.b) - j));
-    const double alibi = row.values.slopes->at(row.h) * distance;
-    logit -= alibi;
-    magnitude += std::fabs(alibi);
-    own += kAlibiRoundings * kU * std::fabs(alibi) + kFlush * distance;
-    ++terms;
-  }
-  error += own + terms * (kU * magnitude + kFlush);
-  largest = std::max(largest, magnitude + error);
-  if (!(largest < kOverflow)) judged = false;  // also catches NaN
-  return {j, logit, error};
-}
-
-Scores scores_of(const Row& row, const Rows& q, const Rows& k) {
-  Scores scores;
-  for (Index j = 0; j < key_length(row.problem, row.b); ++j) {
-    if (!visible(row.problem, row.values, row.b, row.i, j)) continue;
-    scores.readable.push_back(j);
-    const bool hidden =
-        row.values.bias && row.values.bias->at(row.b, row.h, row.i, j) == -kInfinity;
-    if (hidden) {
-      // A kernel may add -inf to whatever it computes: that is -inf only if it computes a number.
-      const double norm = k.norm[static_cast<std::size_t>(j)];
-      const double q_norm = q.norm[static_cast<std::size_t>(row.i)];
-      const double scale = std::max(1.0, std::fabs(static_cast<double>(row.problem.scale)));
-      if (!(norm * q_norm * scale < kOverflow)) scores.judged = false;
-      continue;
-    }
-    scores.keys.push_back(
-        score(row, j, q.row(row.i), q.norm[static_cast<std::size_t>(row.i)], k, scores.judged));
-  }
-  if (row.values.sinks && row.values.sinks->at(row.h) != -kInfinity) {
-    const double sink = row.values.sinks->at(row.h);
-    scores.sink.push_back({-1, sink, kTermRoundings * kU * std::fabs(sink) + kFlush});
-    if (!(std::fabs(sink) < kOverflow)) scores.judged = false;
-  }
-  return scores;
-}
 
 /// The softmax of a row and what can go wrong with it.
 struct Weights {
@@ -263,7 +102,8 @@ Weights weigh(const Row& row, const Scores& scores) {
     const auto span = static_cast<double>(w.keys.back().j - w.keys.front().j + 1);
     const auto products = static_cast<double>(w.keys.size());
     const double sums = sum_roundings(row.path, row.problem.input, products, span);
-    w.kappa_value = roundings(sums + w.rescales + parts);
+    const double scaled = row.values.v_scales ? kCacheScaleRoundings : 0;
+    w.kappa_value = roundings(sums + w.rescales + parts + scaled);
   }
   w.kappa_sum = roundings(count + w.rescales + parts);  // S7
   return w;
@@ -274,10 +114,20 @@ struct Column {
   double o = 0, mean_magnitude = 0, largest = 0, low = kInfinity, high = -kInfinity, total = 0;
   double deviation = 0;    // sum of pi Theta |v - o|
   double stretched = 0;    // sum of pi (1 + Theta) |v|
-  double subnormal_p = 0;  // sum of |v| whose weight may be subnormal in the format of P
+  double subnormal_p = 0;  // sum of the |v| that meet what is lost of subnormal weights
   double aligned = 0;      // what tensor cores see of `stretched` beyond it
   bool finite = true;
 };
+
+/// By what a v is multiplied that meets what is lost of its weight, should that be subnormal in the
+/// format of P: by 0 when it cannot be, by 1, or by the reciprocal of a scale that joined the
+/// weight before the cast.
+double subnormal_share(const Row& row, const Term& key, double factor) {
+  if (row.path.p_format == Format::f32) return 0;
+  const double least = key.weight * std::exp(-key.exponent);
+  const double normal = smallest_normal(row.path.p_format);
+  return std::max(least < normal ? 1.0 : 0.0, least * factor < normal ? 1 / factor : 0.0);
+}
 
 std::vector<Column> columns_of(const Row& row, const Scores& scores, const Weights& w,
                                const Rows& v) {
@@ -290,20 +140,23 @@ std::vector<Column> columns_of(const Row& row, const Scores& scores, const Weigh
   }
   for (const Term& key : w.keys) {
     const double stretch = key.share + key.theta_share;
-    const bool subnormal =
-        row.path.p_format != Format::f32 &&
-        key.weight * std::exp(-key.exponent) < smallest_normal(row.path.p_format);
+    const double factor = v.scale_of(key.j);
+    const double subnormal_part = subnormal_share(row, key, factor);
+    const bool in_range =
+        factor >= 1 / kCacheScaleMost && factor <= kCacheScaleMost &&
+        factor * w.swing * 2 < facts(row.path.p_format).max_finite;  // it may join the weight
     for (std::size_t c = 0; c < columns.size(); ++c) {
       Column& column = columns[c];
       const double value = v.row(key.j)[c], size = std::fabs(value);
+      if (!in_range) column.total = kInfinity;
       column.o += key.share * value;
       column.stretched += stretch * size;
-      const double seen = tensor ? aligned(row.problem.input, value) : size;
+      const double seen = tensor ? aligned(row.problem.input, value / factor) * factor : size;
       column.aligned += stretch * (seen - size);
       column.largest = std::max(column.largest, size);
       column.low = std::min(column.low, value);
       column.high = std::max(column.high, value);
-      if (subnormal) column.subnormal_p += seen;
+      column.subnormal_p += subnormal_part * seen;
     }
   }
   for (const Term& key : w.keys) {
@@ -404,10 +257,10 @@ Bounds order_free_bounds(const Problem& p, const Values& values, const Precision
   const Index group = p.query_heads / p.kv_heads;
   for (Index b = 0; b < p.batch; ++b) {
     for (Index kv_head = 0; kv_head < p.kv_heads; ++kv_head) {
-      const Rows k = rows_of(values.k, b, kv_head, key_length(p, b));
-      const Rows v = rows_of(values.v, b, kv_head, key_length(p, b));
+      const Rows k = rows_of(values.k, values.k_scales, b, kv_head, key_length(p, b));
+      const Rows v = rows_of(values.v, values.v_scales, b, kv_head, key_length(p, b));
       for (Index h = kv_head * group; h < (kv_head + 1) * group; ++h) {
-        const Rows q = rows_of(values.q, b, h, query_length(p, b));
+        const Rows q = rows_of(values.q, {}, b, h, query_length(p, b));
         for (Index i = 0; i < query_length(p, b); ++i) {
           const auto number = static_cast<std::size_t>((b * p.query_heads + h) * p.queries + i);
           bound_row({p, values, path, b, h, i}, q, k, v, &bounds.o[number * width],

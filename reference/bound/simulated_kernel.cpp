@@ -138,6 +138,10 @@ class RowKernel {
     return static_cast<float>(std::ldexp(total, largest - kept));
   }
 
+  float factor_of(const std::optional<Tensor>& scales, Index kv_head, Index j) const {
+    return static_cast<float>(scale_at(scales, b_, kv_head, j));
+  }
+
   float tensor_dot(Index j) const {
     const Index kv_head = h_ / (p_.query_heads / p_.kv_heads);
     std::vector<float> q, k;
@@ -145,23 +149,26 @@ class RowKernel {
       q.push_back(static_cast<float>(values_.q.at(b_, h_, i_, c)));
       k.push_back(static_cast<float>(values_.k.at(b_, kv_head, j, c)));
     }
-    return tensor_sum(0, q, k, p_.input, p_.input);
+    return tensor_sum(0, q, k, p_.input, p_.input) * factor_of(values_.k_scales, kv_head, j);
   }
 
   float dot(Index j) const {
     if (recipe_.tensor_step != 0) return tensor_dot(j);
     const Index kv_head = h_ / (p_.query_heads / p_.kv_heads);
+    const float k_scale = factor_of(values_.k_scales, kv_head, j);
     std::vector<float> products;
     float chain = 0;
     for (Index n = 0; n < p_.depth; ++n) {
       const Index c = recipe_.reverse ? p_.depth - 1 - n : n;
       float q = static_cast<float>(values_.q.at(b_, h_, i_, c));
-      const auto k = static_cast<float>(values_.k.at(b_, kv_head, j, c));
+      auto k = static_cast<float>(values_.k.at(b_, kv_head, j, c));
+      if (!recipe_.scales_weights) k *= k_scale;
       if (recipe_.scaled_query) q *= two_ && p_.softcap == 0 ? factor_ : scale_;
       chain = multiply_add(q, k, chain);
       products.push_back(q * k);
     }
-    return recipe_.pairwise ? sum(products) : chain;
+    const float x = recipe_.pairwise ? sum(products) : chain;
+    return recipe_.scales_weights ? x * k_scale : x;
   }
 
   /// In nats, in powers of two, or q.k as it is, whichever the recipe works in.
@@ -229,10 +236,12 @@ class RowKernel {
         acc *= alpha;
         std::vector<float> products, cast, column;
         for (std::size_t n = start; n < stop; ++n) {
-          const auto p = static_cast<float>(
-              rounded(recipe_.p_format, static_cast<double>(weights[n - start])));
-          const auto v =
-              static_cast<float>(values_.v.at(b_, kv_head, keys[n], static_cast<Index>(c)));
+          const float v_scale = factor_of(values_.v_scales, kv_head, keys[n]);
+          const bool joins = recipe_.scales_weights || recipe_.tensor_step != 0;
+          const float weight = joins ? weights[n - start] * v_scale : weights[n - start];
+          const auto p = static_cast<float>(rounded(recipe_.p_format, static_cast<double>(weight)));
+          auto v = static_cast<float>(values_.v.at(b_, kv_head, keys[n], static_cast<Index>(c)));
+          if (!joins) v *= v_scale;
           cast.push_back(p);
           column.push_back(v);
           if (!recipe_.pairwise && recipe_.tensor_step == 0) acc = multiply_add(p, v, acc);

@@ -15,95 +15,103 @@
 namespace attest {
 namespace {
 
-std::vector<Recipe> right_recipes() {
-  using E = Exponential;
-  return {
-      {.name = "two passes, exp"},
-      {.name = "two passes, fma, exp2, reversed",
-       .fma = true,
-       .reverse = true,
-       .exponential = E::base_two},
-      {.name = "trees, exp2 of a scaled difference",
-       .pairwise = true,
-       .reciprocal = true,
-       .exponential = E::scaled_difference},
-      {.name = "online, block 1, exp", .block = 1},
-      {.name = "online, block 1, fma of raw scores",
-       .block = 1,
-       .fma = true,
-       .exponential = E::base_two_fma},
-      {.name = "online, block 2, raw scores without fma, reversed",
-       .block = 2,
-       .reverse = true,
-       .reciprocal = true,
-       .exponential = E::base_two_fma},
-      {.name = "online, block 16, fma, wobbling exp2",
-       .block = 16,
-       .fma = true,
-       .reciprocal = true,
-       .exp_error = 0x1p-22,
-       .exponential = E::scaled_difference},
-      {.name = "online, block 16, scaled query, trees",
-       .block = 16,
-       .pairwise = true,
-       .scaled_query = true,
-       .exponential = E::base_two},
-      {.name = "online, block 16, subnormals flushed",
-       .block = 16,
-       .fma = true,
-       .flush = true,
-       .exponential = E::base_two_fma},
-      {.name = "block 4, P in bf16", .block = 4, .fma = true, .p_format = Format::bf16},
-      {.name = "block 4, P in f16, reversed",
-       .block = 4,
-       .reverse = true,
-       .exponential = E::base_two_fma,
-       .p_format = Format::f16},
-      {.name = "block 16, P in e4m3", .block = 16, .p_format = Format::e4m3},
-      {.name = "3 splits by LSE", .block = 2, .splits = 3, .fma = true},
-      {.name = "5 splits by LSE, exp2, reciprocal",
-       .splits = 5,
-       .reciprocal = true,
-       .exponential = E::base_two},
-      {.name = "4 splits by (m, l, acc), wobbling",
-       .block = 2,
-       .splits = 4,
-       .fma = true,
-       .combine_by_lse = false,
-       .exp_error = 0x1p-20,
-       .exponential = E::scaled_difference},
-      {.name = "2 splits by LSE, P in bf16, flushed",
-       .block = 1,
-       .splits = 2,
-       .flush = true,
-       .exponential = E::base_two_fma,
-       .p_format = Format::bf16},
-      {.name = "tensor cores as on V100, block 16, P in f16",
-       .block = 16,
-       .tensor_step = 4,
-       .exponential = E::base_two_fma,
-       .p_format = Format::f16},
-      {.name = "tensor cores as on A100, block 64, P in bf16",
-       .block = 64,
-       .reciprocal = true,
-       .tensor_step = 8,
-       .exponential = E::scaled_difference,
-       .p_format = Format::bf16},
-      {.name = "tensor cores as on H100, two passes, reversed, 3 splits",
-       .splits = 3,
-       .reverse = true,
-       .tensor_step = 16,
-       .exponential = E::base_two,
-       .p_format = Format::f16},
-      // No tensor core takes f32, but then nothing hides what accumulation loses.
-      {.name = "tensor cores, P as it is", .block = 64, .tensor_step = 8},
-      {.name = "tensor cores, P as it is, 4 at a time", .block = 16, .tensor_step = 4},
-  };
-}
+using E = Exponential;
+const Recipe kRightRecipes[] = {
+    {.name = "two passes, exp"},
+    {.name = "two passes, fma, exp2, reversed",
+     .fma = true,
+     .reverse = true,
+     .exponential = E::base_two},
+    {.name = "trees, exp2 of a scaled difference",
+     .pairwise = true,
+     .reciprocal = true,
+     .exponential = E::scaled_difference},
+    {.name = "online, block 1, exp", .block = 1},
+    {.name = "online, block 1, fma of raw scores",
+     .block = 1,
+     .fma = true,
+     .exponential = E::base_two_fma},
+    {.name = "online, block 2, raw scores without fma, reversed",
+     .block = 2,
+     .reverse = true,
+     .reciprocal = true,
+     .exponential = E::base_two_fma},
+    {.name = "online, block 16, fma, wobbling exp2",
+     .block = 16,
+     .fma = true,
+     .reciprocal = true,
+     .exp_error = 0x1p-22,
+     .exponential = E::scaled_difference},
+    {.name = "online, block 16, scaled query, trees",
+     .block = 16,
+     .pairwise = true,
+     .scaled_query = true,
+     .exponential = E::base_two},
+    {.name = "online, block 16, scales in weights",
+     .block = 16,
+     .fma = true,
+     .scales_weights = true,
+     .exponential = E::base_two},
+    {.name = "online, block 16, subnormals flushed",
+     .block = 16,
+     .fma = true,
+     .flush = true,
+     .exponential = E::base_two_fma},
+    {.name = "block 4, P in bf16", .block = 4, .fma = true, .p_format = Format::bf16},
+    {.name = "block 4, P in f16, reversed",
+     .block = 4,
+     .reverse = true,
+     .exponential = E::base_two_fma,
+     .p_format = Format::f16},
+    {.name = "block 4, scales in weights, P in f16",
+     .block = 4,
+     .scales_weights = true,
+     .p_format = Format::f16},
+    {.name = "block 16, P in e4m3", .block = 16, .p_format = Format::e4m3},
+    {.name = "3 splits by LSE", .block = 2, .splits = 3, .fma = true},
+    {.name = "5 splits by LSE, exp2, reciprocal",
+     .splits = 5,
+     .reciprocal = true,
+     .exponential = E::base_two},
+    {.name = "4 splits by (m, l, acc), wobbling",
+     .block = 2,
+     .splits = 4,
+     .fma = true,
+     .combine_by_lse = false,
+     .exp_error = 0x1p-20,
+     .exponential = E::scaled_difference},
+    {.name = "2 splits by LSE, P in bf16, flushed",
+     .block = 1,
+     .splits = 2,
+     .flush = true,
+     .exponential = E::base_two_fma,
+     .p_format = Format::bf16},
+    {.name = "tensor cores as on V100, block 16, P in f16",
+     .block = 16,
+     .tensor_step = 4,
+     .exponential = E::base_two_fma,
+     .p_format = Format::f16},
+    {.name = "tensor cores as on A100, block 64, P in bf16",
+     .block = 64,
+     .reciprocal = true,
+     .tensor_step = 8,
+     .exponential = E::scaled_difference,
+     .p_format = Format::bf16},
+    {.name = "tensor cores as on H100, two passes, reversed, 3 splits",
+     .splits = 3,
+     .reverse = true,
+     .tensor_step = 16,
+     .exponential = E::base_two,
+     .p_format = Format::f16},
+    // No tensor core takes f32, but then nothing hides what accumulation loses.
+    {.name = "tensor cores, P as it is", .block = 64, .tensor_step = 8},
+    {.name = "tensor cores, P as it is, 4 at a time", .block = 16, .tensor_step = 4},
+};
 
 /// Tensor cores take products of 16- and 8-bit numbers.
 bool can_compute(const Recipe& recipe, const Problem& problem) {
-  return recipe.tensor_step == 0 || problem.input != Format::f32;
+  return recipe.tensor_step == 0 ||
+         (problem.input != Format::f32 && cache_format(problem) != Format::f32);
 }
 
 using Change = void (*)(const Problem&, Values&, std::mt19937_64&);
@@ -161,13 +169,11 @@ const Extreme kExtremes[] = {
      }},
     {"huge V",
      [](const Problem& p, Values& v, std::mt19937_64&) {
-       const double factor = std::min(0x1p118, facts(p.input).max_finite / 8);
+       const double factor = std::min(0x1p118, facts(cache_format(p)).max_finite / 8);
        scale_tensor(v.v, factor);
      }},
-    {"subnormal V",
-     [](const Problem& p, Values& v, std::mt19937_64&) {
-       scale_tensor(v.v, 4 * smallest_normal(p.input) * unit_roundoff(p.input) * 16);
-     }},
+    {"subnormal V", [](const Problem& p, Values& v,
+                       std::mt19937_64&) { scale_tensor(v.v, 4 * ulp(cache_format(p), 0) * 8); }},
     {"small V", [](const Problem&, Values& v, std::mt19937_64&) { scale_tensor(v.v, 1e-6); }},
     {"subnormal q", [](const Problem&, Values& v, std::mt19937_64&) { scale_tensor(v.q, 1e-39); }},
     {"f16 ties",
@@ -197,11 +203,10 @@ struct Drawn {
 
 void never_refused(std::mt19937_64& random, int rounds, Drawn (*draw)(int, std::mt19937_64&)) {
   std::map<std::string, Tally> by_recipe, by_name;
-  const std::vector<Recipe> recipes = right_recipes();
   for (int round = 0; round < rounds; ++round) {
     const auto [name, p, values] = draw(round, random);
     const Truth truth = exact_attention(p, values);
-    for (const Recipe& recipe : recipes) {
+    for (const Recipe& recipe : kRightRecipes) {
       if (!can_compute(recipe, p)) continue;
       Problem asked = p;
       asked.splits = recipe.splits;
@@ -246,6 +251,8 @@ TEST(Soundness, NoRightKernelIsRefusedOnLongRows) {
     p.keys = 200 - static_cast<Index>(generator() % 20);
     p.depth = 1 + static_cast<Index>(generator() % 64);
     p.input = static_cast<Format>(generator() % 5);
+    if (generator() % 3 == 0) p.cache = static_cast<Format>(generator() % 6);
+    if (p.cache && bytes_of(*p.cache) == 1) p.scales = static_cast<Scales>(generator() % 4);
     p.output = static_cast<Format>(generator() % 3);
     p.scale = default_scale(p.depth);
     return changed(p, round, generator);

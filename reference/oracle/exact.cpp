@@ -28,13 +28,15 @@ void add_product(Scalar& sum, const Scalar& a, const Scalar& b, Scalar& product)
   sum += product;
 }
 
-/// Rows of one (batch, head) slice as exact numbers.
+/// Rows of one (batch, head) slice as exact numbers, times their scales.
 template <class Scalar>
-Matrix<Scalar> slice(const Tensor& tensor, Index b, Index h, Index rows) {
+Matrix<Scalar> slice(const Tensor& tensor, const std::optional<Tensor>& scales, Index b, Index h,
+                     Index rows) {
   Matrix<Scalar> matrix(rows, tensor.extent[3]);
   for (Index row = 0; row < rows; ++row) {
+    const Scalar scale = scale_at(scales, b, h, row);
     for (Index column = 0; column < tensor.extent[3]; ++column) {
-      matrix(row, column) = tensor.at(b, h, row, column);
+      matrix(row, column) = Scalar(tensor.at(b, h, row, column)) * scale;
     }
   }
   return matrix;
@@ -142,10 +144,10 @@ void for_each_row(const Problem& problem, const Values& values, const Visit& vis
   const Scalar ln2 = log(Scalar(2));
   for (Index b = 0; b < problem.batch; ++b) {
     for (Index kv_head = 0; kv_head < problem.kv_heads; ++kv_head) {
-      const auto k = slice<Scalar>(values.k, b, kv_head, key_length(problem, b));
-      const auto v = slice<Scalar>(values.v, b, kv_head, key_length(problem, b));
+      const auto k = slice<Scalar>(values.k, values.k_scales, b, kv_head, key_length(problem, b));
+      const auto v = slice<Scalar>(values.v, values.v_scales, b, kv_head, key_length(problem, b));
       for (Index h = kv_head * group; h < (kv_head + 1) * group; ++h) {
-        const auto q = slice<Scalar>(values.q, b, h, query_length(problem, b));
+        const auto q = slice<Scalar>(values.q, {}, b, h, query_length(problem, b));
         for (Index i = 0; i < query_length(problem, b); ++i) {
           const Place place = place_of(problem, values, b, h, i);
           Attended<Scalar> row = place.keys.empty()

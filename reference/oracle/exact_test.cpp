@@ -282,5 +282,44 @@ TEST(CertifiedDigits, CancellationIsMeasuredAgainstWhatCancels) {
   EXPECT_EQ(certified_digits(Hand({}, {}, {}).problem, Hand({}, {}, {}).values), 50);
 }
 
+// Stored numbers times their scales are the k and v of the formula.
+TEST(ExactAttention, AScaledCacheIsTheCacheItStandsFor) {
+  std::mt19937_64 random(5);
+  for (const Scales scales : {Scales::tensor, Scales::head, Scales::token}) {
+    Problem stored{.batch = 2, .query_heads = 2, .kv_heads = 2, .queries = 2, .keys = 3};
+    stored.depth = stored.v_depth = 4;
+    Problem plain = stored;
+    stored.cache = Format::i8;
+    stored.scales = scales;
+    const Values quantised = random_values(stored, random);
+    Values values = quantised;
+    values.k_scales.reset();
+    values.v_scales.reset();
+    values.k = values.v = Tensor(Format::f32, quantised.k.extent);
+    for (Index b = 0; b < 2; ++b) {
+      for (Index h = 0; h < 2; ++h) {
+        for (Index j = 0; j < 3; ++j) {
+          // Powers of two, so that the products are f32 numbers.
+          const double k = std::ldexp(1.0, std::ilogb(scale_at(quantised.k_scales, b, h, j)));
+          const double v = std::ldexp(1.0, std::ilogb(scale_at(quantised.v_scales, b, h, j)));
+          for (Index c = 0; c < 4; ++c) {
+            values.k.set(b, h, j, c, quantised.k.at(b, h, j, c) * k);
+            values.v.set(b, h, j, c, quantised.v.at(b, h, j, c) * v);
+          }
+        }
+      }
+    }
+    Values exact_powers = quantised;
+    for (auto* numbers : {&*exact_powers.k_scales, &*exact_powers.v_scales}) {
+      for (Index i = 0; i < numbers->count(); ++i) {
+        numbers->set(i, std::ldexp(1.0, std::ilogb(numbers->at(i))));
+      }
+    }
+    const Truth got = exact_attention(stored, exact_powers), want = exact_attention(plain, values);
+    EXPECT_EQ(got.o, want.o);
+    EXPECT_EQ(got.lse, want.lse);
+  }
+}
+
 }  // namespace
 }  // namespace attest

@@ -1,0 +1,51 @@
+// The few operations on errors from which the bound is made. Every constant is in constants.hpp.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "reference/bound/constants.hpp"
+#include "reference/formats.hpp"
+#include "reference/subject.hpp"
+
+namespace attest::bound {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// (1 + u)^n - 1: what n roundings can do to a number. Higham, Accuracy and Stability of Numerical
+/// Algorithms, 2nd ed., lemma 3.1, without its simplification to n u / (1 - n u).
+inline double roundings(double n) {
+  return std::expm1(n * std::log1p(kU));
+}
+
+/// What happens to the terms of a sum of `products` products, none of which is further than `span`
+/// places from another: roundings of f32 operations, or of steps of tensor cores. A step without a
+/// product that counts changes nothing, so there are no more of them than products.
+inline double sum_roundings(const PrecisionPath& path, Format operand, double products,
+                            double span) {
+  if (path.tensor_step == 0) return products;
+  const double unit = bytes_of(operand) == 1 ? kTensorStepRoundings8 : kTensorStepRoundings;
+  return unit * std::min(products, std::ceil(span / static_cast<double>(path.tensor_step)) + 1);
+}
+
+/// The magnitude by which tensor cores align: subnormal operands count as the smallest normal one.
+inline double aligned(Format format, double operand) {
+  return operand == 0 ? 0 : std::max(std::fabs(operand), smallest_normal(format));
+}
+
+/// The relative error of the exponential as an error of its argument; 1 or more says nothing.
+inline double as_exponent(double relative_error) {
+  return relative_error < 1 ? -std::log1p(-relative_error) : kInfinity;
+}
+
+/// What a subject declares may be anything; less than `least` is not believed, NaN is no promise.
+inline double declared(double error, double least) {
+  return std::isnan(error) ? kInfinity : std::max(error, least);
+}
+
+/// Where infinite declarations meet zeros no number comes out, and no promise either.
+inline double promise(double bound) {
+  return std::isnan(bound) ? kInfinity : bound;
+}
+
+}  // namespace attest::bound

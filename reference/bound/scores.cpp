@@ -1,0 +1,113 @@
+// The letters and steps are those of bound/README.md.
+#include "reference/bound/scores.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "reference/bound/roundings.hpp"
+#include "reference/oracle/exact.hpp"
+
+namespace attest::bound {
+
+Rows rows_of(const Tensor& tensor, const std::optional<Tensor>& scales, Index b, Index h,
+             Index count) {
+  Rows rows{tensor.extent[3], {}, {}, {}};
+  for (Index i = 0; i < count; ++i) {
+    double norm = 0;
+    rows.scale.push_back(scale_at(scales, b, h, i));
+    for (Index c = 0; c < rows.width; ++c) {
+      rows.numbers.push_back(tensor.at(b, h, i, c) * rows.scale.back());
+      norm += std::fabs(rows.numbers.back());
+    }
+    rows.norm.push_back(norm);
+  }
+  return rows;
+}
+
+namespace {
+
+/// S1 to S3: the logit of key j and how far off a kernel may compute it.
+Term score(const Row& row, Index j, const double* q, double q_norm, const Rows& k, bool& judged) {
+  const Problem& p = row.problem;
+  const bool tensor = row.path.tensor_step != 0, scaled = row.values.k_scales.has_value();
+  const double factor = k.scale_of(j);
+  double x = 0, a = 0;
+  for (Index c = 0; c < p.depth; ++c) {
+    const double product = q[c] * k.row(j)[c];
+    x += product;
+    a += tensor ? aligned(p.input, q[c]) * aligned(p.input, k.row(j)[c] / factor) * factor
+                : std::fabs(product);
+  }
+  const double k_norm = k.norm_of(j);
+  const double scale = std::fabs(static_cast<double>(p.scale)),
+               depth = static_cast<double>(p.depth);
+  const int bits = facts(p.input).precision + facts(cache_format(p)).precision;
+  const bool exact = bits <= facts(Format::f32).precision && !scaled && !tensor;
+  const double sums = sum_roundings(row.path, p.input, depth - (exact ? 1 : 0), depth);  // S1
+  const double flushed = kFlush * std::max(1.0, factor) *
+                         (scale * (q_norm + k_norm + 2 * depth) + 2 * k_norm + 2 * depth + 8);
+  const double factors = kScaleRoundings + (scaled ? kCacheScaleRoundings : 0);
+  double error = scale * a * roundings(sums + factors) + flushed;  // S2
+  double logit = p.scale * x;
+  double magnitude = std::fabs(logit) + error;
+  double largest = std::max(1.0, scale) * std::max(1.0, 1 / factor) * (a + error) + q_norm * scale;
+  if (!(factor >= 1 / kCacheScaleMost && factor <= kCacheScaleMost)) judged = false;
+
+  if (p.softcap > 0) {  // S3
+    const double capped = std::min(magnitude, p.softcap);
+    const double relative =
+        declared(row.path.tanh_error, kFaithful) + declared(row.path.division_error, 0);
+    error += (relative + kSoftcapRoundings * kU) * (capped + error);
+    logit = p.softcap * std::tanh(logit / p.softcap);
+    magnitude = capped;
+    if (p.softcap < kFlush || p.softcap > kOverflow) judged = false;
+  }
+  double terms = 0, own = 0;
+  if (row.values.bias) {
+    const double bias = row.values.bias->at(row.b, row.h, row.i, j);
+    logit += bias;
+    magnitude += std::fabs(bias);
+    own += kTermRoundings * kU * std::fabs(bias);
+    ++terms;
+  }
+  if (row.values.slopes) {
+    const auto distance = std::fabs(static_cast<double>(row.i + diagonal(p, row.b) - j));
+    const double alibi = row.values.slopes->at(row.h) * distance;
+    logit -= alibi;
+    magnitude += std::fabs(alibi);
+    own += kAlibiRoundings * kU * std::fabs(alibi) + kFlush * distance;
+    ++terms;
+  }
+  error += own + terms * (kU * magnitude + kFlush);
+  largest = std::max(largest, magnitude + error);
+  if (!(largest < kOverflow)) judged = false;  // also catches NaN
+  return {j, logit, error};
+}
+
+}  // namespace
+
+Scores scores_of(const Row& row, const Rows& q, const Rows& k) {
+  Scores scores;
+  for (Index j = 0; j < key_length(row.problem, row.b); ++j) {
+    if (!visible(row.problem, row.values, row.b, row.i, j)) continue;
+    scores.readable.push_back(j);
+    const bool hidden =
+        row.values.bias && row.values.bias->at(row.b, row.h, row.i, j) == -kInfinity;
+    if (hidden) {
+      // A kernel may add -inf to whatever it computes: that is -inf only if it computes a number.
+      const double norm = k.norm_of(j), q_norm = q.norm_of(row.i);
+      const double scale = std::max(1.0, std::fabs(static_cast<double>(row.problem.scale)));
+      if (!(norm * q_norm * scale < kOverflow)) scores.judged = false;
+      continue;
+    }
+    scores.keys.push_back(score(row, j, q.row(row.i), q.norm_of(row.i), k, scores.judged));
+  }
+  if (row.values.sinks && row.values.sinks->at(row.h) != -kInfinity) {
+    const double sink = row.values.sinks->at(row.h);
+    scores.sink.push_back({-1, sink, kTermRoundings * kU * std::fabs(sink) + kFlush});
+    if (!(std::fabs(sink) < kOverflow)) scores.judged = false;
+  }
+  return scores;
+}
+
+}  // namespace attest::bound

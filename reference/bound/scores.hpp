@@ -1,0 +1,53 @@
+// Steps S1 to S3 of bound/README.md: the logits of one row, and how far off a kernel may compute
+// them. Knows nothing of weights.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "reference/subject.hpp"
+#include "reference/values.hpp"
+
+namespace attest::bound {
+
+/// A head's rows as doubles, exactly what is stored times the scale, and the 1-norm of each row.
+struct Rows {
+  Index width = 0;
+  std::vector<double> numbers, norm, scale;
+  const double* row(Index i) const { return numbers.data() + i * width; }
+  double scale_of(Index i) const { return scale[static_cast<std::size_t>(i)]; }
+  double norm_of(Index i) const { return norm[static_cast<std::size_t>(i)]; }
+};
+
+struct Row {
+  const Problem& problem;
+  const Values& values;
+  const PrecisionPath& path;
+  Index b, h, i;
+};
+
+/// A visible key, or the sink.
+struct Term {
+  Index j;
+  double logit;
+  double logit_error;      // S1 to S3, absolute
+  double exponent = 0;     // A: every error of ln(weight) that is not common to the row
+  double weight = 0;       // relative to the reference, at most 1
+  double share = 0;        // pi
+  double theta_share = 0;  // pi Theta
+};
+
+struct Scores {
+  std::vector<Term> keys;
+  std::vector<Term> sink;       // one, or none
+  std::vector<Index> readable;  // visible keys and those under a bias of -inf
+  bool judged = true;           // no intermediate can overflow and nothing is NaN or infinite
+};
+
+/// The first `count` rows of a head of `tensor`, with their scales.
+Rows rows_of(const Tensor& tensor, const std::optional<Tensor>& scales, Index b, Index h,
+             Index count);
+
+/// `q` and `k` are the rows of the row's heads.
+Scores scores_of(const Row& row, const Rows& q, const Rows& k);
+
+}  // namespace attest::bound
