@@ -43,44 +43,11 @@ bool changes_nothing(Opcode opcode) {
          opcode == Opcode::setmaxnreg;
 }
 
-/// How many operands the instructions decoded by hand need at least; the patterns check their own.
-std::size_t least_operands(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::setp:
-    case Opcode::set:
-      return 3;
-    case Opcode::mov:
-    case Opcode::cvta:
-    case Opcode::ld:
-    case Opcode::ldu:
-    case Opcode::st:
-    case Opcode::atom:
-    case Opcode::red:
-    case Opcode::shfl:
-    case Opcode::vote:
-    case Opcode::match:
-    case Opcode::redux:
-    case Opcode::elect:
-    case Opcode::isspacep:
-    case Opcode::wmma:
-    case Opcode::ldmatrix:
-    case Opcode::stmatrix:
-    case Opcode::movmatrix:
-    case Opcode::brx:
-      return 2;
-    case Opcode::alloca:
-    case Opcode::stacksave:
-    case Opcode::stackrestore:
-    case Opcode::bra:
-    case Opcode::call:
-    case Opcode::createpolicy:
-      return 1;
-    case Opcode::mad:
-    case Opcode::madc:
-      return 4;
-    default:
-      return 0;
-  }
+/// How many operands an instruction has at least, by its row's pattern.
+std::size_t least_operands(std::string_view pattern) {
+  if (pattern.front() == '*') return pattern.size() > 1 ? std::size_t(pattern[1] - '0') : 0;
+  return std::size_t(std::count_if(pattern.begin(), pattern.end(),
+                                   [](char c) { return c != ' ' && c != 't' && c != 'u'; }));
 }
 
 }  // namespace
@@ -130,8 +97,9 @@ void Decoder::lay_out_frame() {
 }
 
 void Decoder::decode() {
-  slots_ = assign_slots(function_);
-  carried_ = carried_values(function_);
+  const RegisterUses uses(function_);
+  slots_ = assign_slots(function_, uses);
+  carried_ = carried_values(function_, uses);
   std::unordered_map<u32, u32> numbers;
   for (u32& value : carried_) {
     if (value == kNone) continue;
@@ -231,7 +199,8 @@ void Decoder::finish_instruction(const ptx::Instruction& i, u32 first) {
 }
 
 void Decoder::dispatch(const ptx::Instruction& i, const Spelling& s) {
-  if (i.operands.size() < least_operands(s.opcode)) throw Unsupported{"it has too few operands"};
+  if (i.operands.size() < least_operands(row_of(s.opcode).operands))
+    throw Unsupported{"it has too few operands"};
   if (changes_nothing(s.opcode)) {
     emit(Plain::nothing);
     return;

@@ -84,11 +84,8 @@ void Decoder::by_pattern(const ptx::Instruction& i, const Spelling& s) {
   for (char c : pattern) {
     if (c != ' ') letters.push_back(c);
   }
-  std::size_t required = 0;
-  for (char c : letters) required += c != 't' && c != 'u' ? 1 : 0;
-  if (i.operands.size() < required || i.operands.size() > letters.size()) {
+  if (i.operands.size() > letters.size())
     throw Unsupported{fmt::format("it has {} operands", i.operands.size())};
-  }
   std::vector<u32> in;
   bool negated = false;
   for (std::size_t n = 1; n < i.operands.size(); ++n) {

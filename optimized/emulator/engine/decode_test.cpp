@@ -24,7 +24,7 @@ TEST(Liveness, ASequenceOfTemporariesSharesSlots) {
     body += "add.s32 %r" + std::to_string(i) + ", %r" + std::to_string(i - 1) + ", 1;\n";
   body += "st.global.u32 [%rd1], %r89;";
   const ptx::Module m = ptx::parse(kernel(body));
-  const SlotAssignment slots = assign_slots(*m.find("k"));
+  const SlotAssignment slots = assign_slots(*m.find("k"), RegisterUses(*m.find("k")));
   EXPECT_LE(slots.narrow, 2u);
   EXPECT_EQ(slots.wide, 1u);
 }

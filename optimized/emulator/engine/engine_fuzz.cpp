@@ -186,7 +186,7 @@ class Writer {
     const std::string_view opcode = std::string_view(spelling).substr(0, spelling.find('.'));
     for (unsigned o = 0; o < unsigned(Opcode::kCount); ++o) {
       const OpcodeRow& row = row_of(Opcode(o));
-      if (!row.name.starts_with(opcode) || row.operands == "*") continue;
+      if (!row.name.starts_with(opcode) || row.operands.front() == '*') continue;
       return unsigned(std::count(row.operands.begin(), row.operands.end(), ' ')) + 1;
     }
     if (opcode == "shfl") return 5;

@@ -36,15 +36,7 @@ bool is_reducing_barrier(const ptx::Instruction& i) {
 struct Block {
   u32 begin = 0, end = 0;
   std::vector<u32> successors;
-  std::vector<u64> reads, writes, in, out;
 };
-
-bool test(const std::vector<u64>& bits, u32 i) {
-  return (bits[i / 64] >> (i % 64)) & 1;
-}
-void set(std::vector<u64>& bits, u32 i) {
-  bits[i / 64] |= u64{1} << (i % 64);
-}
 
 bool ends_block(const ptx::Instruction& i) {
   return i.opcode == "bra" || i.opcode == "brx" || i.opcode == "ret" || i.opcode == "exit";
@@ -84,57 +76,102 @@ std::vector<Block> blocks_of(const ptx::Function& function) {
   return blocks;
 }
 
-/// Fills in and out of each block by iterating to the fixed point, last block first.
-void solve(const ptx::Function& function, const std::vector<RegisterUse>& accesses,
-           std::vector<Block>& blocks) {
-  const std::size_t words = (function.registers.size() + 63) / 64;
-  for (Block& b : blocks) {
-    b.reads.assign(words, 0), b.writes.assign(words, 0), b.in.assign(words, 0),
-        b.out.assign(words, 0);
-    for (u32 i = b.begin; i < b.end; ++i) {
-      for (ptx::Register r : accesses[i].reads) {
-        if (!test(b.writes, r)) set(b.reads, r);
-      }
-      // A guarded write leaves the old value in the other lanes: it does not end a live range.
-      if (function.body[i].guard != ptx::kNoRegister) continue;
-      for (ptx::Register r : accesses[i].writes) set(b.writes, r);
-    }
-  }
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (std::size_t n = blocks.size(); n-- > 0;) {
-      Block& b = blocks[n];
-      for (u32 s : b.successors) {
-        for (std::size_t w = 0; w < words; ++w) b.out[w] |= blocks[s].in[w];
-      }
-      for (std::size_t w = 0; w < words; ++w) {
-        const u64 in = b.reads[w] | (b.out[w] & ~b.writes[w]);
-        changed |= in != b.in[w];
-        b.in[w] = in;
+/// Which registers are live where blocks begin and end. Most registers are written and read within
+/// one block: only the others are numbered, and have a bit in a row of words per block.
+class Flow {
+ public:
+  Flow(const ptx::Function& function, const RegisterUses& uses, const std::vector<Block>& blocks)
+      : number_(function.registers.size(), kNone) {
+    number(uses, blocks);
+    words_ = (registers_.size() + 63) / 64;
+    for (auto* rows : {&reads_, &writes_, &in_, &out_}) rows->assign(words_ * blocks.size(), 0);
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      for (u32 i = blocks[b].begin; i < blocks[b].end; ++i) {
+        for (const ptx::Register r : uses.reads(i)) {
+          if (number_[r] != kNone && !test(writes_, b, number_[r])) set(reads_, b, number_[r]);
+        }
+        // A guarded write leaves the old value in the other lanes: it does not end a live range.
+        if (function.body[i].guard != ptx::kNoRegister) continue;
+        for (const ptx::Register r : uses.writes(i)) {
+          if (number_[r] != kNone) set(writes_, b, number_[r]);
+        }
       }
     }
+    solve(blocks);
   }
-}
+
+  /// Calls visit(register) for what is live at the beginning of a block, or at its end.
+  template <class F>
+  void for_each_live(std::size_t block, bool at_end, const F& visit) const {
+    const u64* const row = (at_end ? out_ : in_).data() + block * words_;
+    for (std::size_t w = 0; w < words_; ++w) {
+      for (u64 bits = row[w]; bits; bits &= bits - 1)
+        visit(registers_[w * 64 + u64(__builtin_ctzll(bits))]);
+    }
+  }
+
+ private:
+  using Rows = std::vector<u64>;
+  bool test(const Rows& rows, std::size_t block, u32 i) const {
+    return (rows[block * words_ + i / 64] >> (i % 64)) & 1;
+  }
+  void set(Rows& rows, std::size_t block, u32 i) const {
+    rows[block * words_ + i / 64] |= u64{1} << (i % 64);
+  }
+
+  void number(const RegisterUses& uses, const std::vector<Block>& blocks) {
+    std::vector<u32> home(number_.size(), kNone);  // the block that mentions it
+    const auto mention = [&](ptx::Register r, u32 block, bool read_first) {
+      if (home[r] == kNone && !read_first) home[r] = block;
+      if (home[r] == block || number_[r] != kNone) return;
+      number_[r] = u32(registers_.size());
+      registers_.push_back(r);
+    };
+    for (u32 b = 0; b < blocks.size(); ++b) {
+      for (u32 i = blocks[b].begin; i < blocks[b].end; ++i) {
+        for (const ptx::Register r : uses.reads(i)) mention(r, b, true);
+        for (const ptx::Register r : uses.writes(i)) mention(r, b, false);
+      }
+    }
+  }
+
+  /// Iterates to the fixed point, last block first.
+  void solve(const std::vector<Block>& blocks) {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (std::size_t b = blocks.size(); b-- > 0;) {
+        const std::size_t row = b * words_;
+        for (const u32 s : blocks[b].successors) {
+          for (std::size_t w = 0; w < words_; ++w) out_[row + w] |= in_[s * words_ + w];
+        }
+        for (std::size_t w = row; w < row + words_; ++w) {
+          const u64 in = reads_[w] | (out_[w] & ~writes_[w]);
+          changed |= in != in_[w];
+          in_[w] = in;
+        }
+      }
+    }
+  }
+
+  std::vector<u32> number_;  // by register
+  std::vector<ptx::Register> registers_;
+  std::size_t words_ = 0;
+  Rows reads_, writes_, in_, out_;  // reads_: before any write of the block
+};
 
 struct Range {
   u32 first = ~0u, last = 0;
   void include(u32 position) { first = std::min(first, position), last = std::max(last, position); }
 };
 
-std::vector<Range> ranges_of(const ptx::Function& function) {
-  std::vector<RegisterUse> accesses;
-  accesses.reserve(function.body.size());
-  for (const ptx::Instruction& i : function.body) accesses.push_back(access_of(i));
-  std::vector<Block> blocks = blocks_of(function);
-  solve(function, accesses, blocks);
+std::vector<Range> ranges_of(const ptx::Function& function, const RegisterUses& uses) {
+  const std::vector<Block> blocks = blocks_of(function);
+  const Flow flow(function, uses, blocks);
   std::vector<Range> ranges(function.registers.size());
-  for (const Block& b : blocks) {
-    for (std::size_t w = 0; w < b.in.size(); ++w) {
-      for (u64 bits = b.in[w]; bits; bits &= bits - 1)
-        ranges[w * 64 + u64(__builtin_ctzll(bits))].include(2 * b.begin);
-      for (u64 bits = b.out[w]; bits; bits &= bits - 1)
-        ranges[w * 64 + u64(__builtin_ctzll(bits))].include(2 * b.end);
-    }
+  for (std::size_t n = 0; n < blocks.size(); ++n) {
+    const Block& b = blocks[n];
+    flow.for_each_live(n, false, [&](ptx::Register r) { ranges[r].include(2 * b.begin); });
+    flow.for_each_live(n, true, [&](ptx::Register r) { ranges[r].include(2 * b.end); });
     for (u32 i = b.begin; i < b.end; ++i) {
       // Reads are at even, writes at odd positions, so that a result may take the slot of an
       // operand that dies here; only where one handler does the whole instruction, though.
@@ -142,8 +179,9 @@ std::vector<Range> ranges_of(const ptx::Function& function) {
           function.body[i].operands.size() <= 4 && function.body[i].opcode != "mov" &&
           function.body[i].opcode != "setp" && function.body[i].opcode != "set" &&
           function.body[i].opcode != "shfl" && function.body[i].opcode != "call";
-      for (ptx::Register r : accesses[i].reads) ranges[r].include(one_handler ? 2 * i : 2 * i + 1);
-      for (ptx::Register r : accesses[i].writes) {
+      for (const ptx::Register r : uses.reads(i))
+        ranges[r].include(one_handler ? 2 * i : 2 * i + 1);
+      for (const ptx::Register r : uses.writes(i)) {
         ranges[r].include(2 * i + 1);
         if (!one_handler) ranges[r].include(2 * i);
       }
@@ -159,30 +197,36 @@ SlotClass slot_class(ptx::Type type) {
   return ptx::size_of(type) == 8 ? SlotClass::wide : SlotClass::narrow;
 }
 
-RegisterUse access_of(const ptx::Instruction& instruction) {
-  RegisterUse access;
-  const bool none = writes_nothing(instruction.opcode) && !is_reducing_barrier(instruction);
-  const bool call = instruction.opcode == "call";
-  bool first = true;
-  for (const Operand& operand : instruction.operands) {
-    const bool results = call && first && operand.kind == Operand::Kind::arguments &&
-                         instruction.operands.size() > 1;
-    const bool destination = call ? results : first && !none;
-    add_registers(operand, destination && operand.kind != Operand::Kind::address ? access.writes
-                                                                                 : access.reads);
-    first = false;
+RegisterUses::RegisterUses(const ptx::Function& function) {
+  begins_.reserve(2 * function.body.size() + 1);
+  begins_.push_back(0);
+  std::vector<ptx::Register> written;
+  for (const ptx::Instruction& i : function.body) {
+    const bool none = writes_nothing(i.opcode) && !is_reducing_barrier(i);
+    const bool call = i.opcode == "call";
+    written.clear();
+    for (std::size_t n = 0; n < i.operands.size(); ++n) {
+      const Operand& operand = i.operands[n];
+      const bool results =
+          call && n == 0 && operand.kind == Operand::Kind::arguments && i.operands.size() > 1;
+      const bool destination = call ? results : n == 0 && !none;
+      add_registers(operand,
+                    destination && operand.kind != Operand::Kind::address ? written : all_);
+    }
+    if (i.guard != ptx::kNoRegister) {
+      all_.push_back(i.guard);
+      all_.insert(all_.end(), written.begin(), written.end());
+    }
+    begins_.push_back(u32(all_.size()));
+    all_.insert(all_.end(), written.begin(), written.end());
+    begins_.push_back(u32(all_.size()));
   }
-  if (instruction.guard != ptx::kNoRegister) {
-    access.reads.push_back(instruction.guard);
-    access.reads.insert(access.reads.end(), access.writes.begin(), access.writes.end());
-  }
-  return access;
 }
 
-SlotAssignment assign_slots(const ptx::Function& function) {
+SlotAssignment assign_slots(const ptx::Function& function, const RegisterUses& uses) {
   SlotAssignment assignment;
   assignment.slot.assign(function.registers.size(), 0);
-  const std::vector<Range> ranges = ranges_of(function);
+  const std::vector<Range> ranges = ranges_of(function, uses);
   std::vector<u32> order;
   for (u32 r = 0; r < ranges.size(); ++r) {
     if (ranges[r].first != ~0u) order.push_back(r);

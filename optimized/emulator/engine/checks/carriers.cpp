@@ -2,9 +2,7 @@
 #include "optimized/emulator/engine/checks/carriers.hpp"
 
 #include <algorithm>
-#include <array>
-
-#include "optimized/emulator/engine/liveness.hpp"
+#include <span>
 
 namespace attest::emulator {
 namespace {
@@ -23,8 +21,8 @@ u32 element_bytes(const Instruction& i) {
   return 0;
 }
 
-const std::vector<Operand> parts_of(const Operand& o) {
-  return o.kind == Operand::Kind::vector ? o.elements : std::vector<Operand>{o};
+std::span<const Operand> parts_of(const Operand& o) {
+  return o.kind == Operand::Kind::vector ? std::span<const Operand>(o.elements) : std::span(&o, 1);
 }
 
 bool is_load(const Instruction& i) {
@@ -37,21 +35,20 @@ bool is_plain_move(const Instruction& i) {
 
 class Travels {
  public:
-  explicit Travels(const ptx::Function& f)
+  Travels(const ptx::Function& f, const RegisterUses& uses)
       : function_(f),
+        uses_(uses),
         definitions_(f.registers.size()),
         origin_(f.registers.size(), kNone),
         bytes_(f.registers.size()),
         stored_(f.registers.size()) {}
 
   std::vector<u32> find() {
-    std::vector<RegisterUse> accesses;
-    for (const Instruction& i : function_.body) accesses.push_back(access_of(i));
-    for (std::size_t n = 0; n < accesses.size(); ++n) define(function_.body[n], accesses[n]);
+    for (std::size_t n = 0; n < function_.body.size(); ++n) define(n);
     for (u32 r = 0; r < origin_.size(); ++r) {
       if (definitions_[r] != 1) origin_[r] = kNone;
     }
-    for (std::size_t n = 0; n < accesses.size(); ++n) use(function_.body[n], accesses[n]);
+    for (std::size_t n = 0; n < function_.body.size(); ++n) use(n);
     std::vector<u32> sources(origin_.size(), kNone);
     for (u32 r = 0; r < origin_.size(); ++r) {
       const u32 source = source_of(r);
@@ -61,8 +58,9 @@ class Travels {
   }
 
  private:
-  void define(const Instruction& i, const RegisterUse& access) {
-    for (const ptx::Register r : access.writes) ++definitions_[r];
+  void define(std::size_t n) {
+    const Instruction& i = function_.body[n];
+    for (const ptx::Register r : uses_.writes(n)) ++definitions_[r];
     if (is_load(i)) {
       for (const Operand& part : parts_of(i.operands[0])) {
         if (part.kind != Operand::Kind::reg) continue;
@@ -83,7 +81,8 @@ class Travels {
     if (const u32 source = source_of(r); source != kNone) origin_[source] = kNone;
   }
 
-  void use(const Instruction& i, const RegisterUse& access) {
+  void use(std::size_t n) {
+    const Instruction& i = function_.body[n];
     if (i.opcode == "st" && i.operands.size() == 2) {
       if (i.operands[0].reg != ptx::kNoRegister) drop(i.operands[0].reg);
       if (i.guard != ptx::kNoRegister) drop(i.guard);
@@ -100,22 +99,23 @@ class Travels {
     }
     if (is_plain_move(i) && i.guard == ptx::kNoRegister && definitions_[i.operands[0].reg] == 1)
       return;  // what becomes of the copy is what becomes of the value
-    for (const ptx::Register r : access.reads) drop(r);
+    for (const ptx::Register r : uses_.reads(n)) drop(r);
   }
 
   const ptx::Function& function_;
+  const RegisterUses& uses_;
   std::vector<u32> definitions_, origin_, bytes_;
   std::vector<u8> stored_;
 };
 
 }  // namespace
 
-std::vector<u32> carried_values(const ptx::Function& f) {
+std::vector<u32> carried_values(const ptx::Function& f, const RegisterUses& uses) {
   // What is carried is kept per warp and instruction: another activation would overwrite it.
   const bool calls = std::any_of(f.body.begin(), f.body.end(),
                                  [](const Instruction& i) { return i.opcode == "call"; });
   if (calls && !f.entry) return std::vector<u32>(f.registers.size(), kNone);
-  return Travels(f).find();
+  return Travels(f, uses).find();
 }
 
 }  // namespace attest::emulator

@@ -4,12 +4,11 @@
 #pragma once
 #include <vector>
 
-#include "optimized/emulator/engine/machine.hpp"
-#include "optimized/emulator/ptx/module.hpp"
+#include "optimized/emulator/engine/liveness.hpp"
 
 namespace attest::emulator {
 
 /// By register: the register that the load defined whose value it holds, or kNone.
-std::vector<u32> carried_values(const ptx::Function& function);
+std::vector<u32> carried_values(const ptx::Function& function, const RegisterUses& uses);
 
 }  // namespace attest::emulator
