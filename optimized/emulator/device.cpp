@@ -318,7 +318,7 @@ Device::Status Device::launch(LoadedModule& module, std::string_view kernel, con
   fill_launch(l, *program, launch);
   if (l.options.checks.racecheck) {
     if (s.race_checks == nullptr) s.race_checks = std::make_shared<LaunchChecks>();
-    start_launch_checks(*s.race_checks);
+    start_launch_checks(*s.race_checks, l.threads_per_block);
     l.checks = s.race_checks;
   }
   l.number = s.launches - s.launches_before;

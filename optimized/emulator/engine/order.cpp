@@ -10,58 +10,38 @@
 namespace attest::emulator {
 namespace {
 
-// Blocks are kept apart up to this number; beyond it everything counts as known, so that no alarm
-// is false. Two kilobytes each at most.
-constexpr std::size_t kBlocksApart = 256;
-
 BlockChecks* racing(const Warp& w) {
   return w.watch & kWatchRace ? w.block->checks.get() : nullptr;
 }
 
-TimesRef join_times(const TimesRef& a, const TimesRef& b) {
-  if (a == b || b == nullptr) return a;
-  if (a == nullptr) return b;
-  auto both = std::make_shared<Times>(*a);
-  for (std::size_t i = 0; i < std::min(a->size(), b->size()); ++i)
-    (*both)[i] = std::max((*a)[i], (*b)[i]);
-  return *both == *a ? a : *both == *b ? b : both;
+WorldJoins& joins_of(const Warp& w) {
+  return w.block->launch->checks->joins;
 }
 
-void join_into(WorldRef& a, const WorldRef& b) {
-  if (b == nullptr || a == b || (a != nullptr && a->everything)) return;
-  if (a == nullptr || b->everything) {
-    a = b;
-    return;
-  }
-  if (a.use_count() != 1) a = std::make_shared<World>(*a);
-  World& to = const_cast<World&>(*a);  // nobody else has it
-  for (const auto& [block, times] : b->blocks) {
-    TimesRef& own = to.blocks[block];
-    own = join_times(own, times);
-  }
-  if (to.blocks.size() > kBlocksApart) to.blocks.clear(), to.everything = true;
+void join_into(const Warp& w, WorldRef& a, const WorldRef& b) {
+  a = join_worlds(joins_of(w), a, b);
 }
 
 /// What is known with a world besides.
-ClockRef join_world(BlockChecks& c, u64 me, const ClockRef& known, const WorldRef& world) {
+ClockRef join_world(const Warp& w, const ClockRef& known, const WorldRef& world) {
   if (world == nullptr) return known;
+  BlockChecks& c = *w.block->checks;
   if (c.joined.from == known && c.joined.with == world) return c.joined.both;
   Clock both = *known;
-  join_into(both.others, world);
-  if (const auto own = world->blocks.find(me); own != world->blocks.end())
-    both.own = join_times(both.own, own->second);
+  join_into(w, both.others, world);
+  both.own = join_times(both.own, times_of(world, w.block->number));
   c.joined = {known, world, std::make_shared<Clock>(std::move(both))};
   return c.joined.both;
 }
 
-void join_clock(ClockRef& a, const ClockRef& b) {
+void join_clock(const Warp& w, ClockRef& a, const ClockRef& b) {
   if (b == nullptr || a == b) return;
   if (a == nullptr) {
     a = b;
     return;
   }
   Clock both{join_times(a->own, b->own), a->others};
-  join_into(both.others, b->others);
+  join_into(w, both.others, b->others);
   if (both.own == a->own && both.others == a->others) return;
   a = std::make_shared<Clock>(std::move(both));
 }
@@ -81,7 +61,7 @@ void gather(Knowledge& sum, BlockChecks& c, Warp& w, u32 lanes) {
   WarpOrder& o = c.order[w.index];
   for (u32 left = o.together ? 1u : lanes; left; left &= left - 1) {
     const Knowledge& k = o.of(u32(__builtin_ctz(left)));
-    join_clock(sum.known, join_world(c, w.block->number, k.known, k.heard));
+    join_clock(w, sum.known, join_world(w, k.known, k.heard));
   }
   add_lanes(sum.known, w, lanes, c.time);
   for (u32 left = c.plain ? 0 : lanes; left; left &= left - 1) {
@@ -89,7 +69,7 @@ void gather(Knowledge& sum, BlockChecks& c, Warp& w, u32 lanes) {
     const Knowledge& k = o.of(lane);
     for (u32 r = 0; r < 2; ++r) {
       if (k.visible[r] == nullptr) continue;
-      join_clock(sum.visible[r], k.visible[r]);
+      join_clock(w, sum.visible[r], k.visible[r]);
       if ((*sum.visible[r]->own)[w.index * kLanes + lane] < k.visible_time[r])
         add_lanes(sum.visible[r], w, 1u << lane, k.visible_time[r]);
     }
@@ -142,17 +122,14 @@ std::unordered_map<u64, Given>& given_map(Warp& w, u64 place) {
 /// A world that is this clock of a block, with own accesses of one lane.
 WorldRef world_of(Warp& w, u32 lane, ClockRef clock, u32 time) {
   if ((*clock->own)[w.index * kLanes + lane] < time) add_lanes(clock, w, 1u << lane, time);
-  auto world = clock->others ? std::make_shared<World>(*clock->others) : std::make_shared<World>();
-  TimesRef& own = world->blocks[w.block->number];
-  own = join_times(own, clock->own);
-  return world;
+  return world_with(joins_of(w), clock->others, w.block->number, clock->own);
 }
 
 void give_within(Given& given, const Warp& w, const WorldRef& world) {
   if (given.block != w.block->number) given.within = nullptr;
   given.block = w.block->number;
-  join_into(given.within, world);
-  join_into(given.within, given.beyond);
+  join_into(w, given.within, world);
+  join_into(w, given.within, given.beyond);
 }
 
 /// What a place was given that reaches the block of the warp, or nullptr.
@@ -176,9 +153,8 @@ u32 known_time_of_any(Warp& w, u32 lane, u64 block, u32 first, u32 count) {
   if (block != w.block->number) {
     if (known.others == nullptr) return 0;
     if (known.others->everything) return ~0u;
-    const auto it = known.others->blocks.find(block);
-    if (it == known.others->blocks.end()) return 0;
-    times = it->second.get();
+    times = times_of(known.others, block).get();
+    if (times == nullptr) return 0;
   }
   u32 latest = 0;
   for (u32 i = first; i < std::min<u32>(first + count, u32(times->size())); ++i)
@@ -254,7 +230,7 @@ void order_confer(Warp& w, u32 lanes) {
   WarpOrder& o = c->order[w.index];
   ClockRef sum;
   for (u32 left = lanes; left; left &= left - 1)
-    join_clock(sum, o.lanes[u32(__builtin_ctz(left))].known);
+    join_clock(w, sum, o.lanes[u32(__builtin_ctz(left))].known);
   const std::size_t first = std::size_t(w.index) * kLanes;
   ClockRef last;
   for (u32 left = lanes; left; left &= left - 1) {
@@ -290,16 +266,14 @@ void order_take(Warp& w, u32 lanes, Reach reach) {
   BlockChecks* c = racing(w);
   if (c == nullptr || c->plain) return;
   WarpOrder& o = c->order[w.index];
-  const u64 me = w.block->number;
   for (u32 left = o.together ? 1u : lanes; left; left &= left - 1) {
     Knowledge& k = o.of(u32(__builtin_ctz(left)));
     if (k.heard == nullptr) continue;
     if (reach == Reach::device) {
-      k.known = join_world(*c, me, k.known, k.heard);
+      k.known = join_world(w, k.known, k.heard);
       k.heard = nullptr;
-    } else if (const auto own = k.heard->blocks.find(me); own != k.heard->blocks.end()) {
-      k.known =
-          std::make_shared<Clock>(Clock{join_times(k.known->own, own->second), k.known->others});
+    } else if (const TimesRef& own = times_of(k.heard, w.block->number); own != nullptr) {
+      k.known = std::make_shared<Clock>(Clock{join_times(k.known->own, own), k.known->others});
     }
   }
   regather(w, o);
@@ -314,7 +288,7 @@ void order_hear(Warp& w, u32 lane, u64 place, Reach reach) {
   WarpOrder& o = c->order[w.index];
   c->plain = false;
   spread(o);
-  join_into(o.lanes[lane].heard, world);
+  join_into(w, o.lanes[lane].heard, world);
   show_knowledge(*w.block, w.index);
 }
 
@@ -330,7 +304,7 @@ void order_give(Warp& w, u32 lane, u64 place, Reach reach, bool continues) {
   Given& given = map[place];
   if (!continues) given = {};
   if (reach == Reach::device && k.visible[1] != nullptr)
-    join_into(given.beyond, world_of(w, lane, k.visible[1], k.visible_time[1]));
+    join_into(w, given.beyond, world_of(w, lane, k.visible[1], k.visible_time[1]));
   give_within(given, w, world_of(w, lane, k.visible[0], k.visible_time[0]));
 }
 
@@ -339,7 +313,7 @@ void order_release(Warp& w, u32 lane, u64 place, Reach reach) {
   if (c == nullptr) return;
   Given& given = given_map(w, place)[place];
   const WorldRef world = world_of(w, lane, c->order[w.index].of(lane).known, c->time);
-  if (reach == Reach::device) join_into(given.beyond, world);
+  if (reach == Reach::device) join_into(w, given.beyond, world);
   give_within(given, w, world);
   tick(*w.block);
 }
@@ -352,7 +326,7 @@ void order_acquire(Warp& w, u32 lane, u64 place, Reach reach) {
   WarpOrder& o = c->order[w.index];
   spread(o);
   Knowledge& k = o.lanes[lane];
-  k.known = join_world(*c, w.block->number, k.known, world);
+  k.known = join_world(w, k.known, world);
   if (w.live >> lane <= 1) regather(w, o);  // the last lane
   show_knowledge(*w.block, w.index);
 }

@@ -46,6 +46,20 @@ TEST_P(Mistakes, CountsInWhatNobodyHasClearedForIt) {
           "which thread (0,0,0) of block (0,0,0) wrote as well at " + line_of("clears_for_others")},
          "counts_before_anybody_cleared", {{4}, {128}}, out.data());
 }
+TEST_P(Mistakes, OneOfManyBlocksWritesTooLate) {
+  constexpr unsigned kBlocks = 700;
+  Buffer<int> a(kBlocks), out(1);
+  Buffer<unsigned> count(1);
+  expect("racecheck",
+         {line_of("reads_of_many_blocks"),
+          "thread (0,0,0) of block (7,0,0) wrote at " + line_of("writes_after_telling")},
+         "one_of_many_blocks", {{kBlocks}, {1}}, a.data(), count.data(), out.data(), 7u);
+  count[0] = 0;
+  EXPECT_EQ(program.trouble("one_of_many_blocks", {{kBlocks}, {1}}, a.data(), count.data(),
+                            out.data(), kBlocks),
+            "");
+  EXPECT_TRUE(Device::instance().findings().empty());
+}
 TEST_P(Mistakes, OverwritesBeforeSyncwarp) {
   Buffer<int> in(32), out(32);
   expect("racecheck",

@@ -19,6 +19,9 @@ constexpr u32 kSumsAhead = 8;     // of these words, looked at together: what a 
 constexpr u64 kUntouched = ~u64{0};  // the same: nobody came, and the cells hold anything
 constexpr u64 kInPage = (u64{1} << kPageShift) - 1;
 constexpr u64 kShadowBytesMax = u64{1} << 30;  // per launch; accesses beyond are not judged
+// Of the times of blocks that anybody knows, per launch. Blocks beyond count as known: their races
+// are missed, and no alarm is false. A thread takes four bytes: room for 262,144 blocks of 256.
+constexpr u64 kKnownBytesMax = u64{1} << 28;
 constexpr u32 kTimeShift = 38, kBlockShift = 14;
 constexpr u64 kBlockMask = (u64{1} << 24) - 1;
 constexpr FarStamp kMulti = 1 << 10, kWide = 1 << 11, kStrongFar = 1 << 12, kBeyond = 1 << 13;
@@ -276,7 +279,9 @@ void judge_cells(LaunchChecks& c, const FarJudge& judge, u32 least, Quiet& quiet
 
 }  // namespace
 
-void start_launch_checks(LaunchChecks& c) {
+void start_launch_checks(LaunchChecks& c, u32 threads_per_block) {
+  c.joins.lately.clear();
+  c.joins.blocks_max = kKnownBytesMax / (threads_per_block * sizeof(u32));
   constexpr std::size_t kSpareMax = 4096;
   for (auto& [number, page] : c.pages) {
     if (c.spare.size() < kSpareMax) c.spare.push_back(std::move(page));

@@ -559,3 +559,16 @@ KERNEL vectors_and_words(int4* a, int apart) {
   if (blockIdx.x == 0) a[threadIdx.x] = make_int4(1, 2, 3, 4);                // LINE writes_vectors
   if (blockIdx.x == 1) reinterpret_cast<int*>(a + apart)[threadIdx.x] = 100;  // LINE writes_words
 }
+
+// Every block tells the last one what it wrote; one of them writes too late.
+KERNEL one_of_many_blocks(int* a, unsigned* count, int* out, unsigned late) {
+  if (blockIdx.x != late) a[blockIdx.x] = 1;
+  __threadfence();
+  const unsigned before = atomicAdd(count, 1u);
+  if (blockIdx.x == late) a[blockIdx.x] = 1;  // LINE writes_after_telling
+  if (before + 1 != gridDim.x) return;
+  __threadfence();
+  int sum = 0;
+  for (unsigned i = 0; i < gridDim.x; ++i) sum += a[i];  // LINE reads_of_many_blocks
+  *out = sum;
+}

@@ -2,26 +2,16 @@
 // shared and local memory were written, who accessed what last. Data and its upkeep; the judgements
 // are in initcheck.cpp, racecheck.cpp and global_races.cpp, the events in order.cpp.
 #pragma once
-#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "optimized/emulator/engine/block.hpp"
 #include "optimized/emulator/engine/checks/watching.hpp"
+#include "optimized/emulator/engine/checks/world.hpp"
 #include "optimized/emulator/engine/order.hpp"
 
 namespace attest::emulator {
-
-/// The time up to which the accesses of each thread of one block are known.
-using Times = std::vector<u32>;
-using TimesRef = std::shared_ptr<const Times>;
-/// The same for blocks, by number. `everything`: too many to keep apart, so all is taken as known.
-struct World {
-  std::map<u64, TimesRef> blocks;
-  bool everything = false;
-};
-using WorldRef = std::shared_ptr<const World>;
 
 /// What somebody knows: of the own block, and of others.
 struct Clock {
@@ -117,6 +107,7 @@ using FarPages = std::unordered_map<u64, std::unique_ptr<FarPage>>;  // by page 
 
 struct LaunchChecks {
   std::unordered_map<u64, Given> given;  // to places elsewhere
+  WorldJoins joins;
   FarPages pages;
   std::vector<std::unique_ptr<FarPage>> spare;  // of earlier launches: room costs most of a launch
   struct Near {
@@ -128,7 +119,7 @@ struct LaunchChecks {
 };
 
 /// Whatever earlier launches did is ordered before the next one.
-void start_launch_checks(LaunchChecks& checks);
+void start_launch_checks(LaunchChecks& checks, u32 threads_per_block);
 
 /// The first use of a block object, and each start of a block.
 void build_checks(Block& block);
