@@ -123,9 +123,7 @@ Observation observe(const Subject& subject, const Property& property, const Prob
                     const Values& values) {
   Observation seen;
   seen.o_digest = seen.lse_digest = digest_of(Tensor{});
-  Subject watcher;
-  watcher.description = subject.description;
-  watcher.declines = subject.declines;
+  Subject watcher = subject;
   watcher.prefill = watching(subject.prefill, seen);
   watcher.decode = watching(subject.decode, seen);
   watcher.append = watching(subject.append, seen);

@@ -62,6 +62,25 @@ TEST(Check, SeesFaultsAndBits) {
   EXPECT_EQ(kind_of(observe(broken, property, a)), "faulted: memcheck");
 }
 
+TEST(Check, AWatchedSubjectStillSaysHowItRoundsOnEachProblem) {
+  Subject subject = fake_subject({});
+  subject.precision_for = [](Operation, const Problem& problem) {
+    return PrecisionPath{.key_block = problem.depth};
+  };
+  constexpr Property kAsks = {
+      "asks", "", [](const Subject& watched, const Problem& problem, const Values&) {
+        Verdict verdict;
+        verdict.bound =
+            static_cast<double>(precision_of(watched, Operation::prefill, problem).key_block);
+        return verdict;
+      }};
+  Case asked;
+  for (const Index depth : {1, 8}) {
+    asked.problem.depth = depth;
+    EXPECT_EQ(check_case(subject, kAsks, asked).bound, static_cast<double>(depth));
+  }
+}
+
 TEST(Check, ADigestDependsOnEveryBitTheFormatAndTheExtent) {
   Tensor tensor(Format::f32, {1, 1, 2, 3});
   const std::uint64_t zeros = digest_of(tensor);
