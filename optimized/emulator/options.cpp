@@ -110,8 +110,11 @@ std::optional<NumericModel> parse_numerics(std::string_view text, std::string& p
     problem = "a numeric model is wanted";
     return std::nullopt;
   }
-  if (!named)
-    model.tensor = static_cast<TensorModel>(1 + *model.worst % (kTensorModels.size() - 1));
+  if (!named) {
+    constexpr auto kFirst = static_cast<std::size_t>(TensorModel::sm_80);
+    model.tensor =
+        static_cast<TensorModel>(kFirst + *model.worst % (kTensorModels.size() - kFirst));
+  }
   return model;
 }
 

@@ -49,7 +49,8 @@ struct OptionName {
 std::vector<OptionName> numeric_models();
 std::vector<OptionName> checkers();
 
-/// "sm_90", "f32", "sm_80+worst:7". "worst:7" alone is the seed with an architecture it draws.
+/// "sm_90", "f32", "sm_80+worst:7". "worst:7" alone is the seed with an architecture it draws, from
+/// sm_80 on: older ones lack instructions that today's kernels are made of.
 std::string print(const NumericModel& model);
 /// Empty when `text` spells no model; `problem` then says what is wrong and lists what there is.
 std::optional<NumericModel> parse_numerics(std::string_view text, std::string& problem);

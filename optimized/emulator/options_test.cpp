@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 namespace attest::emulator {
 namespace {
 
@@ -24,8 +27,13 @@ TEST(Options, WorstAloneDrawsAnArchitecture) {
   const auto model = parse_numerics("worst:9", problem);
   ASSERT_TRUE(model) << problem;
   EXPECT_EQ(model->worst, 9u);
-  EXPECT_NE(model->tensor, TensorModel::f32);
   EXPECT_EQ(parse_numerics(print(*model), problem), model);
+  std::set<TensorModel> drawn;
+  for (int seed = 0; seed < 20; ++seed) {
+    drawn.insert(parse_numerics("worst:" + std::to_string(seed), problem)->tensor);
+  }
+  EXPECT_EQ(drawn, (std::set{TensorModel::sm_80, TensorModel::sm_89, TensorModel::sm_90,
+                             TensorModel::sm_100, TensorModel::sm_120}));
 }
 
 TEST(Options, SayWhatIsWrong) {
