@@ -38,6 +38,12 @@ constexpr std::string_view kAttention[] = {
     "q=2x1x1x4 kv=1x129x4 kv_len=128,127 fill=normal",                   // and by length
     "q=1x1x2x192 kv=1x3x160 in=bf16 out=f32 fill=normal",                // wide, another output
     "q=1x8x1x4 kv=1x2x4 softcap=0.25 scale=16 fill=normal",              // group, cap and scale
+    // Rows that matrix units take: tiles of 64 by 64, or by 32 where rows are wide.
+    "q=1x1x65x8 kv=1x65x8 in=bf16 out=bf16 causal fill=ramp",     // diagonal
+    "q=1x2x17x72 kv=1x129x24 in=f16 out=f32 fill=normal",         // half a step of 16
+    "q=1x1x9x8 kv=1x200x8 in=bf16 out=f32 fill=rising_maxima",    // rescale
+    "q=1x1x3x136 kv=1x33x200 in=f16 out=f16 causal fill=normal",  // wide
+    "q=2x1x16x16 kv=1x70x16 in=bf16 out=f32 window=3,3 kv_len=70,64 mask fill=ramp seed=3",
 };
 
 constexpr std::string_view kNeighbours[] = {
@@ -118,7 +124,7 @@ constexpr std::string_view kSigns[] = {
 constexpr std::string_view kScores[] = {
     "q=1x1x64x4 kv=1x64x4 fill=normal",                  // one tile of each
     "q=1x1x129x4 kv=1x129x2 causal fill=normal",         // half of them masked
-    "q=1x2x33x4 kv=1x160x1 in=f16 out=f16 fill=normal",  // a group, narrow outputs
+    "q=1x2x33x8 kv=1x160x8 in=f16 out=f16 fill=normal",  // a group, 16 bits
     "q=2x1x48x4 kv=1x96x4 kv_len=96,64 layout=bthd fill=normal",
     "q=1x1x64x4 kv=1x65x2 bias mask fill=normal seed=7",  // what is of the scores' size
 };
@@ -128,7 +134,7 @@ constexpr std::string_view kGrowth[] = {
     "q=1x1x2x4 kv=1x128x4 fill=normal",
     "q=1x1x2x64 kv=1x128x1 fill=normal",  // where scores are most of the work
     "q=1x1x128x4 kv=1x128x2 causal fill=normal",
-    "q=1x2x3x8 kv=1x256x4 in=bf16 out=bf16 fill=normal",
+    "q=1x2x3x8 kv=1x256x8 in=bf16 out=bf16 fill=normal",
     "q=1x1x1x4 kv=1x128x4 softcap=2 alibi sinks fill=normal",
 };
 

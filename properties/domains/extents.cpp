@@ -1,0 +1,199 @@
+// Numbers come from lists of edges or, in a good part of the cases, from a whole range: a list
+// alone would hide every mistake that its author did not think of. Then a random extent is lowered
+// until the case costs no more than it may; some cases have one extent far larger than the rest,
+// which makes it affordable.
+#include "properties/domains/extents.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "properties/domains/draw.hpp"
+
+namespace attest {
+namespace {
+
+// 0, 1, B-1, B, B+1 and 2B+1 for tiles of B = 16 to 128 where that is affordable, tiles of 48,
+// and a few small ones. All lists are sorted: `lowered` relies on it.
+constexpr Index kExtents[] = {1,  2,  3,  5,  7,  15,  16,  17,  31,  32,  33,
+                              48, 63, 64, 65, 96, 127, 128, 129, 255, 256, 257};
+constexpr Index kDepths[] = {1, 2, 3, 5, 8, 16, 20, 24, 32, 40, 64, 65, 80, 96, 128, 192, 256};
+constexpr Index kGroups[] = {1, 1, 2, 3, 4, 5, 6, 8, 12};
+constexpr Index kCounts[] = {1, 2, 3};  // batch entries, KV heads
+constexpr Index kDepthMost = 256;
+constexpr Index kGroupMost = 16;
+constexpr double kWorkMost = 4e6;  // of one case, in multiplications
+
+/// The next smaller element of a sorted list, or `value` when there is none.
+Index lowered(std::span<const Index> list, Index value) {
+  Index result = value;
+  for (const Index element : list) {
+    if (element < value) result = element;
+  }
+  return result;
+}
+
+/// Like `lowered`, but sometimes to a number that is in no list.
+Index any_lower(std::span<const Index> list, Index value) {
+  if (value > 2 && chance(30)) return pick_between((value + 1) / 2, value - 1);
+  return lowered(list, value);
+}
+
+Index draw_length() {
+  return chance(70) ? pick(kExtents) : pick_between(1, pick({Index{20}, Index{80}, Index{260}}));
+}
+Index draw_depth() {
+  return chance(75) ? pick(kDepths) : pick_between(1, kDepthMost);
+}
+Index draw_group() {
+  return chance(70) ? pick(kGroups) : pick_between(1, kGroupMost);
+}
+
+double work(const Problem& p, const Needs& needs) {
+  const Index columns = p.depth + (needs.one_hot ? std::max(p.keys, p.v_depth) : p.v_depth);
+  return static_cast<double>(p.batch * p.query_heads) * static_cast<double>(p.queries) *
+         static_cast<double>(std::max<Index>(p.keys, 1)) * static_cast<double>(columns);
+}
+
+/// How much one case may cost, in multiplications: most are small, a few are large.
+double draw_budget(const Needs& needs) {
+  if (needs.many_rows) return 4e5;
+  const double chosen = *rc::gen::weightedElement<double>(
+      {{20, 3e3}, {40, 3e4}, {28, 1.5e5}, {10, 7e5}, {2, kWorkMost}});
+  // Properties that ask many times: once per chunk and token, or per set of hidden keys.
+  return needs.sequence ? std::min(chosen, 3e5) : chosen;
+}
+
+/// Lowers one extent to the next smaller one; widths and heads more often than lengths, for it is
+/// at the edges of tiles that kernels go wrong.
+void lower_one(Problem& p, const Needs& needs) {
+  // Statistics need their rows: only the widths may give way.
+  switch (needs.many_rows ? pick_between(6, 9) : pick_between(0, 9)) {
+    case 0:
+    case 1:
+      p.batch = std::max<Index>(needs.neighbours ? 2 : 1, p.batch - 1);
+      break;
+    case 2:
+    case 3: {
+      const Index group = p.query_heads / p.kv_heads;
+      p.query_heads = p.kv_heads * any_lower(kGroups, group);
+      break;
+    }
+    case 4:
+      p.queries = any_lower(kExtents, p.queries);
+      if (needs.sequence) p.keys = p.queries;
+      break;
+    case 5:
+      if (!needs.two_keys) p.keys = any_lower(kExtents, p.keys);
+      if (needs.sequence) p.queries = p.keys;
+      break;
+    case 6:
+    case 7:
+      p.depth = any_lower(kDepths, p.depth);
+      break;
+    default:
+      p.v_depth = any_lower(kDepths, p.v_depth);
+  }
+}
+
+Index draw_long() {
+  return chance(50) ? pick({Index{128}, Index{256}, Index{512}, Index{513}, Index{1024}})
+                    : pick_between(130, 1024);
+}
+
+/// One extent far larger than the rest: these cases cost little as they are and are not lowered.
+void draw_one_large(Problem& p, const Needs& needs) {
+  const bool free_lengths = !needs.sequence && !needs.two_keys && !needs.one_hot;
+  p.batch = p.kv_heads = p.query_heads = 1;
+  p.queries = pick_between(1, 4);
+  p.keys = pick_between(1, 17);
+  p.depth = pick_between(1, 8);
+  p.v_depth = pick_between(1, 8);
+  switch (pick_between(free_lengths ? 0 : 2, 6)) {
+    case 0:
+      p.queries = pick_between(1, 2);
+      p.keys = draw_long();
+      break;
+    case 1:
+      if (!needs.few_queries) p.queries = draw_long();
+      break;
+    case 2:
+      p.batch = pick_between(3, 8);
+      p.query_heads = p.kv_heads = pick_between(1, 2);
+      break;
+    case 3:
+      p.kv_heads = pick_between(3, 6);
+      p.query_heads = p.kv_heads * pick_between(1, 4);
+      break;
+    case 4:
+      p.kv_heads = pick_between(1, 2);
+      p.query_heads = p.kv_heads * pick_between(4, kGroupMost);
+      break;
+    default:
+      p.depth = chance(50) ? pick({Index{192}, Index{256}}) : pick_between(129, kDepthMost);
+      p.v_depth = chance(50) ? p.depth : pick_between(1, kDepthMost);
+  }
+}
+
+void draw_any(Problem& p, const Needs& needs) {
+  p.batch = chance(80) ? pick(kCounts) : pick_between(1, 5);
+  p.kv_heads = chance(80) ? pick(kCounts) : pick_between(1, 6);
+  p.query_heads = p.kv_heads * draw_group();
+  p.queries = needs.few_queries && chance(80) ? pick_between(1, 4) : draw_length();
+  p.keys = chance(3) && !needs.one_hot && !needs.no_attention ? 0 : draw_length();
+  p.depth = draw_depth();
+  p.v_depth = chance(50) ? p.depth : draw_depth();
+  if (chance(35)) {  // few heads: then lengths of several tiles are affordable
+    p.batch = 1;
+    p.query_heads = p.query_heads / p.kv_heads;
+    p.kv_heads = 1;
+  }
+}
+
+void draw_within_budget(Problem& p, const Needs& needs) {
+  const bool one_large = !needs.many_rows && chance(18);
+  one_large ? draw_one_large(p, needs) : draw_any(p, needs);
+  if (needs.sequence) p.keys = p.queries;
+  if (needs.two_keys) p.keys = 2;
+  if (needs.neighbours) p.batch = std::max<Index>(p.batch, 2);
+  if (needs.many_rows) {
+    p.kv_heads = pick_between(1, 2);
+    p.query_heads = p.kv_heads * pick_between(1, 2);
+    p.keys = pick_between(1, 3);
+    p.batch = pick_between(1, 2);
+    p.v_depth = pick_between(1, 8);
+    p.queries = 1024 / (p.batch * p.query_heads) + pick_between(1, 2);
+  }
+  const double budget = one_large ? work(p, needs) : draw_budget(needs);
+  while (work(p, needs) > budget) lower_one(p, needs);
+  if (needs.one_hot) {  // at most four passes
+    while (p.v_depth * 4 < p.keys) p.v_depth *= 2;
+  }
+}
+
+void draw_costs(Problem& p, const Needs& needs) {
+  const bool sequence = needs.whole_tiles && chance(10);
+  p.batch = sequence ? 1 : pick_between(1, 2);
+  p.kv_heads = sequence ? 1 : pick_between(1, 2);
+  p.query_heads = sequence ? 1 : p.kv_heads * pick_between(1, 2);
+  p.depth = chance(60) ? pick_between(1, 8) : 64;
+  p.v_depth = pick_between(1, 4);
+  p.keys = needs.whole_tiles ? 128 * pick_between(1, sequence ? 1 : 2) : pick_between(40, 160);
+  p.queries = sequence ? p.keys : needs.whole_tiles ? pick_between(1, 3) : pick_between(16, 80);
+}
+
+}  // namespace
+
+void draw_extents(Problem& p, const Needs& needs) {
+  needs.many_scores || needs.whole_tiles ? draw_costs(p, needs) : draw_within_budget(p, needs);
+}
+
+/// Matrix units take 16-bit rows of whole 16 bytes: most cases should reach the kernels that use
+/// them, some those that serve the rest.
+void align_rows(Problem& p, const Needs& needs) {
+  Problem aligned = p;
+  aligned.depth = std::max<Index>(p.depth / 8, 1) * 8;
+  aligned.v_depth = std::max<Index>(p.v_depth / 8, 1) * 8;
+  if (chance(70) && work(aligned, needs) <= kWorkMost) p = aligned;
+}
+
+}  // namespace attest

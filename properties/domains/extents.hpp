@@ -1,0 +1,29 @@
+// Extents of a drawn Problem: heads, lengths and widths, and what they may cost.
+// Knows what a property needs of its cases, not which property that is.
+#pragma once
+#include "reference/problem.hpp"
+
+namespace attest {
+
+/// What a property needs of its cases.
+struct Needs {
+  bool few_queries = false;   // decode
+  bool splits = false;        // asks attention_for(problem), or decode
+  bool sequence = false;      // causal, queries == keys, lengths alike
+  bool plain_scores = false;  // no softcap, bias, ALiBi or mask
+  bool two_keys = false;
+  bool many_rows = false;     // statistics: over a thousand independent rows
+  bool one_hot = false;       // V as wide as there are keys, or not much narrower
+  bool neighbours = false;    // at least two batch entries or KV heads
+  bool no_attention = false;  // append, projection: masks and scores mean nothing
+  bool many_scores = false;   // for a narrow V
+  bool whole_tiles = false;   // of keys, and nothing that hides any of them
+};
+
+/// All extents, so that the case costs no more than it may.
+void draw_extents(Problem& p, const Needs& needs);
+
+/// Rows of 16-bit numbers made whole 16 bytes wide, in most cases.
+void align_rows(Problem& p, const Needs& needs);
+
+}  // namespace attest
