@@ -75,7 +75,8 @@ int64_t scratch_bytes(uint32_t operation, const AttestProblem* problem) {
 }
 
 int32_t prefill(const AttestAttention* attention) {
-  return outcome("flash_prefill", launch_flash_prefill(*attention));
+  return mma_prefill_takes(*attention) ? outcome("mma_prefill", launch_mma_prefill(*attention))
+                                       : outcome("flash_prefill", launch_flash_prefill(*attention));
 }
 int32_t decode(const AttestAttention* attention) {
   return outcome("split_keys", launch_split_keys(*attention));
@@ -105,7 +106,16 @@ constexpr AttestPrecision kPrecision = {
     .tanh_error = 5 * kUnitRoundoff,
     // O is divided by l with an IEEE division.
     .division_error = 0,
+    .tensor_step = 0,
 };
+
+// Holds for flash_prefill as well, which rounds less and takes over where rows are not aligned.
+void precision_for(uint32_t operation, const AttestProblem* problem, AttestPrecision* precision) {
+  if (operation == ATTEST_PREFILL && mma_prefill_serves(*problem)) {
+    precision->p_format = problem->input;
+    precision->tensor_step = 8;
+  }
+}
 
 }  // namespace
 }  // namespace attest::kernels
@@ -116,7 +126,7 @@ extern "C" __attribute__((visibility("default"))) const AttestSubject* attest_su
   static const AttestSubject subject = {
       .abi_version = ATTEST_ABI_VERSION,
       .struct_bytes = sizeof(AttestSubject),
-      .name = "attest kernels: flash_prefill, split_keys, cache_append, projection",
+      .name = "attest kernels: mma_prefill, flash_prefill, split_keys, cache_append, projection",
       .device_type = kDLCUDA,
       .promises = ATTEST_DETERMINISTIC | ATTEST_BATCH_INVARIANT,
       .precision = kernels::kPrecision,
@@ -127,6 +137,7 @@ extern "C" __attribute__((visibility("default"))) const AttestSubject* attest_su
       .decode = kernels::decode,
       .append = kernels::append,
       .projection = kernels::project,
+      .precision_for = kernels::precision_for,
   };
   return abi_version == ATTEST_ABI_VERSION ? &subject : nullptr;
 }

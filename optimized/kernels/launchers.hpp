@@ -18,6 +18,12 @@ constexpr int kDepthLimit = 256;
 
 cudaError_t launch_flash_prefill(const AttestAttention& attention);
 
+/// Whether this problem's prefill is for tensor cores; and whether these tensors of it are, whose
+/// rows must be aligned. What is not goes to flash_prefill, which rounds less.
+bool mma_prefill_serves(const AttestProblem& problem);
+bool mma_prefill_takes(const AttestAttention& attention);
+cudaError_t launch_mma_prefill(const AttestAttention& attention);
+
 /// Floats of scratch for launch_split_keys.
 int64_t split_keys_scratch_floats(const AttestProblem& problem);
 cudaError_t launch_split_keys(const AttestAttention& attention);

@@ -52,10 +52,12 @@ __device__ inline RowEnd finish_row(const AttentionArguments& a, int h, float m,
 
 /// One element of O. Division is IEEE. Adding zero turns -0 into 0: keys that a row does not see
 /// have weight 0 and may otherwise move the sign of a zero.
+__device__ inline float output_of(const RowEnd& end, float acc) {
+  return end.empty ? end.without_keys : __fadd_rn(acc * end.factor / end.l, 0.0F);
+}
 __device__ inline void store_output(const AttentionArguments& a, const RowEnd& end, int64_t at,
                                     float acc) {
-  const float o = end.empty ? end.without_keys : __fadd_rn(acc * end.factor / end.l, 0.0F);
-  store_one(a.o.format, a.o.data, at, o);
+  store_one(a.o.format, a.o.data, at, output_of(end, acc));
 }
 
 }  // namespace attest::kernels
