@@ -22,11 +22,29 @@ void for_lanes(u32 lanes, const F& visit) {
   for (; lanes; lanes &= lanes - 1) visit(u32(__builtin_ctz(lanes)));
 }
 
-bool is_forbidden(const Async& async, u64 offset, u32 bytes) {
-  for (u64 word = offset / kWordBytes; word <= (offset + bytes - 1) / kWordBytes; ++word) {
-    if ((async.forbidden[word / 64] >> (word % 64)) & 1) return true;
+/// Calls visit(word of Async::forbidden, its bits) for the bytes.
+template <class F>
+void for_bits(u64 offset, u32 bytes, const F& visit) {
+  u64 word = offset / kWordBytes;
+  const u64 end = (offset + bytes - 1) / kWordBytes + 1;
+  while (word < end) {
+    const u64 count = std::min(end - word, 64 - word % 64);
+    visit(word / 64, (~u64{0} >> (64 - count)) << (word % 64));
+    word += count;
   }
-  return false;
+}
+
+bool is_forbidden(const Async& async, u64 offset, u32 bytes) {
+  u64 found = 0;
+  for_bits(offset, bytes, [&](u64 word, u64 bits) { found |= async.forbidden[word] & bits; });
+  return found != 0;
+}
+
+void mark(Async& async, u64 offset, u32 bytes, bool on) {
+  for_bits(offset, bytes, [&](u64 word, u64 bits) {
+    u64& words = async.forbidden[word];
+    words = on ? words | bits : words & ~bits;
+  });
 }
 
 /// The copy not waited for that writes into, or reads from, the bytes at `at`.
@@ -99,20 +117,34 @@ void show_arrival(Block& block, Copies& c, u32 lanes) {
   const u8 watch = w.watch;
   w.watch &= kWatchInit | kWatchRace;
   if (w.watch != 0) {
+    u32 whole = 0, partly = 0;
+    u64 to[kLanes];
     for_lanes(lanes & ~c.shown, [&](u32 l) {
-      const u64 to = reinterpret_cast<u64>(w.shared) + c.to[l];
-      if (c.given[l] != 0) watch_copy(*c.op, w, l, to, c.from[l], c.given[l]);
-      if (c.given[l] != c.bytes)
-        watch_lane(*c.op, w, l, Access::write, Space::shared, to + c.given[l],
-                   c.bytes - c.given[l]);
+      to[l] = reinterpret_cast<u64>(w.shared) + c.to[l];
+      (c.given[l] == c.bytes ? whole : partly) |= 1u << l;
+    });
+    if (whole != 0) watch_copies(*c.op, w, whole, to, c.from.data(), c.bytes);
+    for_lanes(partly, [&](u32 l) {
+      const u32 given = c.given[l];
+      if (given != 0) watch_copies(*c.op, w, 1u << l, to, c.from.data(), given);
+      watch_lane(*c.op, w, l, Access::write, Space::shared, to[l] + given, c.bytes - given);
     });
   }
   w.watch = watch;
   c.shown |= lanes;
 }
 
+void widen_bounds(Block& block, const Copies& c) {
+  Forbidden& bounds = block.async.bounds;
+  bounds.low[0] = std::min(bounds.low[0], c.low);
+  bounds.high[0] = std::max(bounds.high[0], c.high);
+  bounds.source_low = std::min(bounds.source_low, c.from_low);
+  bounds.source_high = std::max(bounds.source_high, c.from_high);
+  for (Warp& w : block.warps) w.watch |= kWatchPending;
+}
+
 void allow(Async& async, Copies& c, u32 lanes) {
-  for_lanes(lanes, [&](u32 l) { forbid(async, c.to[l], c.bytes, false); });
+  for_lanes(lanes, [&](u32 l) { mark(async, c.to[l], c.bytes, false); });
   c.lanes &= ~lanes;
 }
 
@@ -178,37 +210,36 @@ void reset_async(Block& block) {
 
 void refresh_forbidden(Block& block) {
   Async& async = block.async;
-  Forbidden bounds;
+  async.bounds = Forbidden{};
+  for (Warp& w : block.warps) w.watch &= u8(~kWatchPending);
   for (const auto& of_warp : async.copies) {
-    for (const Copies& c : of_warp) {
-      bounds.low[0] = std::min(bounds.low[0], c.low);
-      bounds.high[0] = std::max(bounds.high[0], c.high);
-      bounds.source_low = std::min(bounds.source_low, c.from_low);
-      bounds.source_high = std::max(bounds.source_high, c.from_high);
-    }
+    for (const Copies& c : of_warp) widen_bounds(block, c);
   }
-  if (!async.objects.empty()) {
-    bounds.low[1] = async.objects.begin()->first;
-    bounds.high[1] = async.objects.rbegin()->first + kObjectBytes;
-  }
-  async.bounds = bounds;
-  const bool any = bounds.high[0] != 0 || bounds.high[1] != 0;
-  for (Warp& w : block.warps)
-    w.watch = u8(any ? w.watch | kWatchPending : w.watch & ~kWatchPending);
+  if (async.objects.empty()) return;
+  async.bounds.low[1] = async.objects.begin()->first;
+  async.bounds.high[1] = async.objects.rbegin()->first + kObjectBytes;
+  for (Warp& w : block.warps) w.watch |= kWatchPending;
 }
 
 void forbid(Async& async, u32 offset, u32 bytes, bool on) {
-  for (u32 word = offset / kWordBytes; word <= (offset + bytes - 1) / kWordBytes; ++word) {
-    const u64 bit = u64{1} << (word % 64);
-    u64& words = async.forbidden[word / 64];
-    words = on ? words | bit : words & ~bit;
-  }
+  mark(async, offset, bytes, on);
+}
+
+void begin_copies(Block& block, const Copies& c) {
+  for_lanes(c.lanes, [&](u32 l) { mark(block.async, c.to[l], c.bytes, true); });
+  widen_bounds(block, c);
 }
 
 void move_data(Block& block, Copies& c, u32 lanes) {
+  constexpr u32 kUsual = 16;
   u8* const shared = block.warps[c.warp].shared;
   for_lanes(lanes & ~c.moved, [&](u32 l) {
-    std::memcpy(shared + c.to[l], reinterpret_cast<const void*>(c.from[l]), c.given[l]);
+    const void* const from = reinterpret_cast<const void*>(c.from[l]);
+    if (c.given[l] == kUsual) {
+      std::memcpy(shared + c.to[l], from, kUsual);
+      return;
+    }
+    std::memcpy(shared + c.to[l], from, c.given[l]);
     std::memset(shared + c.to[l] + c.given[l], 0, c.bytes - c.given[l]);
   });
   c.moved |= lanes;

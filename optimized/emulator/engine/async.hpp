@@ -78,6 +78,8 @@ enum ObjectAddress : u8 { kObjectWide = 1, kObjectGeneric = 2 };
 void reset_async(Block& block);
 /// After copies or mbarriers came or went: what an access has to be compared with.
 void refresh_forbidden(Block& block);
+/// Copies were issued: their destinations are forbidden from now on, and their sources to writers.
+void begin_copies(Block& block, const Copies& copies);
 /// Marks or clears the words of [offset, offset + bytes).
 void forbid(Async& async, u32 offset, u32 bytes, bool on);
 /// Moves the data of those lanes that have not moved.

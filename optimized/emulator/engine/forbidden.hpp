@@ -13,6 +13,17 @@ ATTEST_INLINE void watch_forbidden(const Op& op, Warp& w, Access access, Space s
   const Forbidden& f = *w.forbidden;
   const u64 shared = reinterpret_cast<u64>(w.shared);
   const u64 source_high = writes ? f.source_high : 0;
+  if (space == Space::shared && spread == Spread::offsets) {
+    u32 near = 0;
+    const u32 mask = w.mask;
+    ATTEST_LANES {
+      const u32 begin = p.offset[l], end = begin + bytes;
+      near |= (u32(begin < f.high[0]) & u32(end > f.low[0]) |
+               u32(begin < f.high[1]) & u32(end > f.low[1])) &
+              (mask >> l);
+    }
+    if ((near & 1) == 0) return;
+  }
   alignas(64) u64 at[kLanes];
   for (u32 l = 0; l < kLanes; ++l) at[l] = address_of(p, spread, bytes, l);
   u64 near = 0;

@@ -21,7 +21,7 @@ bool find_destinations(const Op& op, Warp& w, Copies& c) {
     const u32 l = u32(__builtin_ctz(left));
     const u64 whole = lane_value(w, op.a, op.choice & 1, l) + u64(op.immediate);
     const u64 at = op.choice & 1 ? whole : u32(whole);
-    if (at > w.shared_bytes || w.shared_bytes - at < c.bytes || at % c.bytes != 0) {
+    if (at > w.shared_bytes || w.shared_bytes - at < c.bytes || (at & (c.bytes - 1)) != 0) {
       fault_place(op, w, l, at, c.bytes, Space::shared);
       return false;
     }
@@ -55,7 +55,7 @@ bool find_sources(const Op& op, Warp& w, Copies& c) {
   last.cache = op.cache + 1;
   alignas(64) u64 first_byte[kLanes], last_byte[kLanes];
   for (u32 l = 0; l < kLanes; ++l) {
-    if (((partly >> l) & 1) && at[l] % c.bytes != 0) {
+    if (((partly >> l) & 1) && (at[l] & (c.bytes - 1)) != 0) {
       fault(w, op, l, "memcheck",
             fmt::format("reads at {:#x}: the address is not aligned to {} bytes", at[l], c.bytes));
       return false;
@@ -96,18 +96,23 @@ void show_issue(const Op& op, Warp& w, const Copies& c) {
     for (u32 l = 0; l < kLanes; ++l) p.at[l] = reinterpret_cast<u64>(w.shared) + c.to[l];
     watch_access(op, w, Access::write, Space::shared, p, Spread::scattered, c.bytes);
   }
+  alignas(64) u64 at[kLanes];
+  for (u32 l = 0; l < kLanes; ++l) at[l] = reinterpret_cast<u64>(w.shared) + c.to[l];
   w.watch = watch & kWatchRace;
-  for (u32 left = w.watch ? all : 0; left; left &= left - 1) {
-    const u32 l = u32(__builtin_ctz(left));
-    const u64 to = reinterpret_cast<u64>(w.shared) + c.to[l];
-    if (c.given[l] != 0) watch_lane(op, w, l, Access::read, Space::global, c.from[l], c.given[l]);
-    watch_lane(op, w, l, Access::write, Space::shared, to, c.bytes);
+  if (w.watch != 0) {
+    u32 whole = 0;
+    for (u32 left = all; left; left &= left - 1) {
+      const u32 l = u32(__builtin_ctz(left));
+      if (c.given[l] == c.bytes)
+        whole |= 1u << l;
+      else if (c.given[l] != 0)
+        watch_lane(op, w, l, Access::read, Space::global, c.from[l], c.given[l]);
+    }
+    if (whole != 0) watch_lanes(op, w, whole, Access::read, Space::global, c.from.data(), c.bytes);
+    watch_lanes(op, w, all, Access::write, Space::shared, at, c.bytes);
   }
   w.watch = watch;
-  if ((watch & kWatchPending) == 0) return;
-  alignas(64) u64 at[kLanes] = {};
-  for (u32 l = 0; l < kLanes; ++l) at[l] = reinterpret_cast<u64>(w.shared) + c.to[l];
-  judge_forbidden(op, w, Access::write, at, c.bytes);
+  if (watch & kWatchPending) judge_forbidden(op, w, Access::write, at, c.bytes);
 }
 
 // cp.async: a: shared offset (choice bit 0: wide), immediate: added to it; b: global address,
@@ -116,18 +121,18 @@ void show_issue(const Op& op, Warp& w, const Copies& c) {
 const Op* copy_async(const Op& op, Warp& w) {
   Block& block = *w.block;
   Async& async = block.async;
-  Copies c{};
+  Copies& c = async.copies[w.index].emplace_back();
   c.op = &op, c.warp = w.index, c.bytes = op.count;
-  if (!find_destinations(op, w, c) || !find_sources(op, w, c)) return nullptr;
+  if (!find_destinations(op, w, c) || !find_sources(op, w, c)) {
+    async.copies[w.index].pop_back();
+    return nullptr;
+  }
   show_issue(op, w, c);
   c.lanes = w.mask;
   c.serial = async.serial++;
   c.group = async.committed[w.index];
   c.object.fill(kNone);
-  for (u32 left = c.lanes; left; left &= left - 1)
-    forbid(async, c.to[u32(__builtin_ctz(left))], c.bytes, true);
-  async.copies[w.index].push_back(c);
-  refresh_forbidden(block);
+  begin_copies(block, c);
   return &op + 1;
 }
 

@@ -1,7 +1,7 @@
 // The speed of matrix instructions: bf16 flash attention with ldmatrix and mma (programs/
 // mma_flash.cu), S = 1024, d = 64, one head, under each tensor model, with no checker, memcheck and
-// all of them; and one mma by itself, of
-// ordinary operands and of huge ones. Processor time of this thread. Counters: attention GFLOP/s
+// all of them; the same with its tiles copied asynchronously; and one mma by itself, of ordinary
+// operands and of huge ones. Processor time of this thread. Counters: attention GFLOP/s
 // (4 S^2 d per pass), nanoseconds per warp instruction or mma, ratio to the same loops compiled for
 // the host, bytes of registers per warp.
 #include <benchmark/benchmark.h>
@@ -107,7 +107,7 @@ void native(benchmark::State& state) {
   state.counters["GFLOP/s"] = kFlops / native_seconds * 1e-9;
 }
 
-void flash(benchmark::State& state) {
+void run_flash(benchmark::State& state, const char* kernel) {
   configure(state.range(0), state.range(1));
   state.SetLabel(std::string(kModels[state.range(0)]) + ", " + kChecks[state.range(1)]);
   Device& device = Device::instance();
@@ -122,8 +122,8 @@ void flash(benchmark::State& state) {
   for (auto _ : state) {
     const double start = cpu_seconds();
     const std::string trouble =
-        program().trouble("mma_flash", {.grid = {kSequence / 64}, .block = {128}}, q.data(),
-                          k.data(), v.data(), o.data(), kSequence, kSequence, kBitsPerUnit);
+        program().trouble(kernel, {.grid = {kSequence / 64}, .block = {128}}, q.data(), k.data(),
+                          v.data(), o.data(), kSequence, kSequence, kBitsPerUnit);
     seconds += cpu_seconds() - start;
     if (!trouble.empty()) return state.SkipWithError(trouble.c_str());
     if (!device.findings().empty()) return state.SkipWithError(device.findings()[0].what.c_str());
@@ -133,7 +133,14 @@ void flash(benchmark::State& state) {
   state.counters["ns_per_instruction"] =
       seconds * 1e9 / double(device.counts().warp_instructions - before);
   if (native_seconds > 0) state.counters["times_native"] = seconds / passes / native_seconds;
-  state.counters["register_bytes"] = register_bytes("mma_flash");
+  state.counters["register_bytes"] = register_bytes(kernel);
+}
+
+void flash(benchmark::State& state) {
+  run_flash(state, "mma_flash");
+}
+void flash_async(benchmark::State& state) {
+  run_flash(state, "mma_flash_async");
 }
 
 void mma(benchmark::State& state) {
@@ -163,6 +170,10 @@ BENCHMARK(native)->Unit(benchmark::kMillisecond);
 BENCHMARK(flash)
     ->ArgNames({"model", "checks"})
     ->ArgsProduct({{0, 3, 5}, {0, 1, 2}})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(flash_async)
+    ->ArgNames({"model", "checks"})
+    ->ArgsProduct({{0}, {0, 1, 2}})
     ->Unit(benchmark::kMillisecond);
 // Huge operands leave the range of the vectorised sums: the definition computes them.
 BENCHMARK(mma)

@@ -44,17 +44,16 @@ void configure(const char* isa, const char* model, const char* checks) {
   Device::instance().configure(options);
 }
 
-std::vector<float> run(const Attention& a) {
+std::vector<float> run(const Attention& a, const char* kernel = "mma_flash") {
   TestProgram program(text_of(ATTEST_MMA_FLASH_PTX));
   Buffer<std::uint16_t> q(a.q.size()), k(a.k.size()), v(a.v.size());
   std::copy(a.q.begin(), a.q.end(), q.begin());
   std::copy(a.k.begin(), a.k.end(), k.begin());
   std::copy(a.v.begin(), a.v.end(), v.begin());
   Buffer<float> o(a.q.size(), NAN);
-  EXPECT_EQ(
-      program.trouble("mma_flash", {.grid = {unsigned(a.queries) / 64}, .block = {128}}, q.data(),
-                      k.data(), v.data(), o.data(), a.queries, a.keys, a.bits_per_unit),
-      "");
+  EXPECT_EQ(program.trouble(kernel, {.grid = {unsigned(a.queries) / 64}, .block = {128}}, q.data(),
+                            k.data(), v.data(), o.data(), a.queries, a.keys, a.bits_per_unit),
+            "");
   for (const CheckerFinding& finding : Device::instance().findings())
     ADD_FAILURE() << finding.kind << ": " << finding.what;
   return o.values();
@@ -147,6 +146,15 @@ TEST(MmaFlash, IsTheSameOnEveryInstructionSet) {
       configure(isa, model, "memcheck");
       EXPECT_EQ(run(a), wide) << isa << " " << model;
     }
+  }
+}
+
+TEST(MmaFlash, IsTheSameWhenTilesAreCopiedAsynchronously) {
+  const Attention a = drawn(128, 320, 5);
+  for (const char* isa : {"baseline", "avx2", "avx512"}) {
+    configure(isa, "f32", "all");
+    const std::vector<float> plain = run(a);
+    EXPECT_EQ(run(a, "mma_flash_async"), plain) << isa;
   }
 }
 

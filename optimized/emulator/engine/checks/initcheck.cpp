@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "optimized/emulator/engine/checks/state.hpp"
 
@@ -82,6 +83,12 @@ void report(const Op& op, Warp& w, Access access, u32 lanes, u64 address, const 
                    missing == bytes ? "that" : fmt::format("of which {}", missing), more));
 }
 
+/// Whether all bytes of an ordinary copy were written.
+bool is_whole(const Place& p, u32 bytes) {
+  constexpr u32 kMost = 16;
+  return bytes <= kMost && bits_at(p, bytes) == (1u << bytes) - 1;
+}
+
 /// Number i of the carried values of an access, or kNone.
 u32 carried_of(const Op& op, u32 i) {
   return memory_flags(op) & kCarries ? op.list[op.count + i] : kNone;
@@ -90,6 +97,11 @@ u32 carried_of(const Op& op, u32 i) {
 }  // namespace
 
 void copy_bits(const Op& op, Warp& w, u64 to, u64 from, u32 bytes) {
+  const Place source = place_of(op, w, from), target = place_of(op, w, to);
+  if (target.space == Space::shared && is_whole(source, bytes) && (target.at | bytes) % 8 == 0) {
+    std::memset(target.bits + target.at / 8, 0xff, bytes / 8);
+    return;
+  }
   for (u32 i = 0; i < bytes; i += 8) {
     const u32 count = std::min(bytes - i, 8u);
     set_bits(place_of(op, w, to + i), count, bits_at(place_of(op, w, from + i), count));

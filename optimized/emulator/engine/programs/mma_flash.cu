@@ -2,7 +2,8 @@
 // ldmatrix, mma.m16n8k16 of bf16 with f32 accumulators, softmax kept running in base 2.
 //
 // One block of 128 threads takes 64 queries of one head, a warp 16 of them; keys and values come in
-// tiles of 64 through shared memory. Depth is 64.
+// tiles of 64 through shared memory; mma_flash_async has the next tile under way meanwhile
+// (cp.async). Depth is 64.
 // Precision: Q, K, V bf16; scores, row maxima, row sums, output f32; P is rounded to bf16 for P V,
 // and the row sums add the unrounded P. Launch: grid (queries / 64, heads), block 128, no dynamic
 // shared memory. Needs sm_80. Preconditions: lengths are multiples of 64; pointers are aligned to
@@ -55,18 +56,37 @@ __device__ void fill(Shared& to, const __nv_bfloat16* from) {
   }
 }
 
+/// The same by and by, until wait_for_tiles().
+__device__ void begin_to_fill(Shared& to, const __nv_bfloat16* from) {
+  for (int i = threadIdx.x; i < kKeys * kDepth / 8; i += 128) {
+    const int row = i / (kDepth / 8), part = i % (kDepth / 8);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                     shared_address(to.rows + row * kPitch + part * 8)),
+                 "l"(__cvta_generic_to_global(from + row * kDepth + part * 8))
+                 : "memory");
+  }
+}
+__device__ void commit() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+/// All tiles are there but the last one, when another was begun.
+__device__ void wait_for_tiles(bool another) {
+  if (another)
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+  else
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+}
+
 __device__ std::uint32_t pack(float low, float high) {
   const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
   return *reinterpret_cast<const std::uint32_t*>(&both);
 }
 
-}  // namespace
-
-/// `bits_per_unit` is the scale times log2(e).
-extern "C" __global__ void __launch_bounds__(128)
-    mma_flash(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v, float* o,
-              int queries, int keys, float bits_per_unit) {
-  __shared__ alignas(16) Shared keys_shared, values_shared;
+template <bool kAsync>
+__device__ void flash(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
+                      float* o, int queries, int keys, float bits_per_unit) {
+  constexpr int kStages = kAsync ? 2 : 1;
+  __shared__ alignas(16) Shared stages[kStages][2];  // keys, values
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const std::int64_t head = blockIdx.y;
   q += (head * queries + blockIdx.x * kRows) * kDepth;
@@ -76,19 +96,35 @@ extern "C" __global__ void __launch_bounds__(128)
   // Matrices of ldmatrix: lanes 8 i ... 8 i + 7 give the rows of matrix i.
   const int matrix = lane / 8, matrix_row = lane % 8;
   std::uint32_t query[kDepth / 16][4];  // (16, 64)
-  fill(keys_shared, q);
+  Shared& first_tile = stages[kStages - 1][0];
+  fill(first_tile, q);
   __syncthreads();
   for (int c = 0; c < kDepth / 16; ++c) {
     const int row = warp * 16 + matrix % 2 * 8 + matrix_row, column = c * 16 + matrix / 2 * 8;
-    load_matrices(query[c], shared_address(keys_shared.rows + row * kPitch + column));
+    load_matrices(query[c], shared_address(first_tile.rows + row * kPitch + column));
   }
   __syncthreads();
 
   float out[kDepth / 8][4] = {};  // (16, 64)
   float largest[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0};
+  const auto begin_tile = [&](int first) {
+    Shared(&to)[2] = stages[first / kKeys % kStages];
+    begin_to_fill(to[0], k + first * kDepth);
+    begin_to_fill(to[1], v + first * kDepth);
+    commit();
+  };
+  if (kAsync) begin_tile(0);
   for (int first = 0; first < keys; first += kKeys) {
-    fill(keys_shared, k + first * kDepth);
-    fill(values_shared, v + first * kDepth);
+    Shared &keys_shared = stages[first / kKeys % kStages][0],
+           &values_shared = stages[first / kKeys % kStages][1];
+    if (kAsync) {
+      const bool another = first + kKeys < keys;
+      if (another) begin_tile(first + kKeys);
+      wait_for_tiles(another);
+    } else {
+      fill(keys_shared, k + first * kDepth);
+      fill(values_shared, v + first * kDepth);
+    }
     __syncthreads();
 
     float score[kKeys / 8][4] = {};  // (16, 64)
@@ -160,6 +196,20 @@ extern "C" __global__ void __launch_bounds__(128)
           make_float2(out[n][2 * r] / total[r], out[n][2 * r + 1] / total[r]);
     }
   }
+}
+
+}  // namespace
+
+/// `bits_per_unit` is the scale times log2(e).
+extern "C" __global__ void __launch_bounds__(128)
+    mma_flash(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v, float* o,
+              int queries, int keys, float bits_per_unit) {
+  flash<false>(q, k, v, o, queries, keys, bits_per_unit);
+}
+extern "C" __global__ void __launch_bounds__(128)
+    mma_flash_async(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
+                    float* o, int queries, int keys, float bits_per_unit) {
+  flash<true>(q, k, v, o, queries, keys, bits_per_unit);
 }
 
 /// The time of one mma: a warp of little else, 8 sums side by side.
