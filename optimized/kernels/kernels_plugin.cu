@@ -26,7 +26,21 @@ int32_t outcome(const char* operation, cudaError_t status) {
   return 1;
 }
 
+/// Caches other than contiguous ones in the format of the inputs.
+const char* declines_cache(const AttestProblem& problem) {
+  if (problem.cache != problem.input || problem.scales != ATTEST_SCALES_NONE) {
+    return "caches are of the format of the inputs, without scales";
+  }
+  if (problem.page_size > 0 || problem.ring > 0) {
+    return "caches are contiguous";
+  }
+  return nullptr;
+}
+
 const char* declines_attention(const AttestProblem& problem) {
+  if (const char* reason = declines_cache(problem)) {
+    return reason;
+  }
   if (problem.depth < 1 || problem.depth > kDepthLimit || problem.v_depth < 1 ||
       problem.v_depth > kDepthLimit) {
     return "depth and v_depth must lie between 1 and 256";
@@ -60,8 +74,12 @@ const char* declines(uint32_t operation, const AttestProblem* problem) {
       }
       return reason;
     case ATTEST_APPEND:
-      return nullptr;
+      return problem->rope != ATTEST_ROPE_NONE ? "keys are appended as they are"
+                                               : declines_cache(*problem);
     case ATTEST_PROJECTION:
+      if ((problem->flags & ATTEST_BIAS) != 0) {
+        return "projections have no bias";
+      }
       return problem->output > ATTEST_BF16 ? "outputs are f32, f16 or bf16" : nullptr;
     default:
       return "unknown operation";

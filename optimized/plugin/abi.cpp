@@ -77,9 +77,6 @@ std::optional<std::string> inexpressible(const Problem& problem) {
   if (static_cast<double>(static_cast<float>(problem.softcap)) != problem.softcap) {
     return "the plugin interface passes softcap as f32, and this one is not an f32 number";
   }
-  if (problem.cache || problem.page_size > 0 || problem.ring > 0 || problem.rope != Rope::none) {
-    return "only contiguous caches in the format of the inputs are laid out for plugins";
-  }
   return std::nullopt;
 }
 

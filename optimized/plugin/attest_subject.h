@@ -103,12 +103,16 @@ typedef struct AttestProblem {
 
 /* Where token j of batch entry b lies in a cache, whose k is (blocks, kv_heads, slots, depth) and
  * whose v is (blocks, kv_heads, slots, v_depth):
- *   contiguous   block b, slot j;                                   blocks = batch, slots =
- * capacity pages        block block_table[b][j / page_size], slot j % page_size;        slots =
- * page_size ring         block b, slot j % ring;                                blocks = batch,
- * slots = ring Entries of the block table behind a batch entry's last token name no page and must
- * not be used. k and v of the formula are what is stored times its scale: k_scales[0], k_scales[h],
- * or with scales per token k_scales[block][h][slot]. */
+ *
+ *   contiguous: block b, slot j; blocks = batch, slots = capacity
+ *
+ *   pages: block block_table[b][j / page_size], slot j % page_size; slots = page_size
+ *
+ *   ring: block b, slot j % ring; blocks = batch, slots = ring
+ *
+ * Entries of the block table behind a batch entry's last token name no page and must not be used.
+ * k and v of the formula are what is stored times its scale: k_scales[0], k_scales[h], or with
+ * scales per token k_scales[block][h][slot]. */
 
 /* Prefill and decode. Tensors are on the device the subject named, in the problem's formats, and
  * may have any strides with a last stride of 1. Optional tensors have data == NULL when absent.
@@ -208,8 +212,8 @@ typedef struct AttestSubject {
   uint32_t promises;   /* ATTEST_DETERMINISTIC ... */
   AttestPrecision precision;
 
-  /* Why this problem is not accepted, or NULL when it is. For ATTEST_APPEND and
-   * ATTEST_PROJECTION only batch, heads, depths and formats are meaningful. */
+  /* Why this problem is not accepted, or NULL when it is. Of a projection batch, formats and
+   * ATTEST_BIAS are meaningful; of ATTEST_APPEND and ATTEST_COPY_PAGES what describes the cache. */
   const char* (*declines)(uint32_t operation, const AttestProblem* problem);
   /* Device bytes wanted as scratch for one call; may be NULL for none. */
   int64_t (*scratch_bytes)(uint32_t operation, const AttestProblem* problem);

@@ -124,6 +124,11 @@ std::int32_t Calls::dispatch(const Request& request, const Tensors& tensors) con
     append.new_v = view(TensorName::new_v);
     append.lengths = view(TensorName::lengths);
     append.new_lengths = view(TensorName::new_lengths);
+    append.problem = request.problem;
+    append.block_table = view(TensorName::block_table);
+    append.k_scales = view(TensorName::k_scales);
+    append.v_scales = view(TensorName::v_scales);
+    append.rotations = view(TensorName::rotations);
     return subject_.append(&append);
   }
   if (request.operation == ATTEST_PROJECTION) {
@@ -133,7 +138,17 @@ std::int32_t Calls::dispatch(const Request& request, const Tensors& tensors) con
     projection.x = view(TensorName::x);
     projection.w = view(TensorName::w);
     projection.y = view(TensorName::y);
+    projection.bias = view(TensorName::bias);
     return subject_.projection(&projection);
+  }
+  if (request.operation == ATTEST_COPY_PAGES) {
+    AttestPageCopy copy{};
+    copy.abi_version = ATTEST_ABI_VERSION;
+    copy.struct_bytes = sizeof(copy);
+    copy.k = view(TensorName::k);
+    copy.v = view(TensorName::v);
+    copy.pairs = view(TensorName::pairs);
+    return subject_.copy_pages(&copy);
   }
   AttestAttention attention{};
   attention.abi_version = ATTEST_ABI_VERSION;
@@ -150,6 +165,9 @@ std::int32_t Calls::dispatch(const Request& request, const Tensors& tensors) con
   attention.key_lengths = view(TensorName::key_lengths);
   attention.o = view(TensorName::o);
   attention.lse = view(TensorName::lse);
+  attention.block_table = view(TensorName::block_table);
+  attention.k_scales = view(TensorName::k_scales);
+  attention.v_scales = view(TensorName::v_scales);
   const DLTensor scratch = view(TensorName::scratch);
   if (scratch.data != nullptr) {
     attention.scratch = scratch.data;

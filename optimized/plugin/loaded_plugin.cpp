@@ -37,7 +37,7 @@ void check_table(const AttestSubject& subject, const std::filesystem::path& path
                 "with nvcc -cudart shared");
   }
   if (subject.prefill == nullptr && subject.decode == nullptr && subject.append == nullptr &&
-      subject.projection == nullptr) {
+      subject.projection == nullptr && subject.copy_pages == nullptr) {
     throw Error(in(path) + "its table offers no operation");
   }
   if (const auto wrong = wrong_precision(subject.precision)) throw Error(in(path) + *wrong);

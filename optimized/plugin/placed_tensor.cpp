@@ -164,7 +164,7 @@ std::optional<TensorFault> PlacedTensor::first_damage(const std::byte* found) co
     return TensorFault{FaultKind::inputs_changed, print(place) + " is an input and was written"};
   }
   return TensorFault{FaultKind::guard,
-                     print(place) + " lies behind its batch entry's length and was written"};
+                     print(place) + " lies behind what is in use and was written"};
 }
 
 std::optional<TensorFault> PlacedTensor::collect(std::byte* answer, std::byte* found) const {
@@ -173,7 +173,7 @@ std::optional<TensorFault> PlacedTensor::collect(std::byte* answer, std::byte* f
   const std::int64_t rows = spec_.extent[2], columns = spec_.extent[3];
   const auto row_bytes = static_cast<std::size_t>(columns) * width_;
   for (std::int64_t b = 0; b < spec_.extent[0]; ++b) {
-    const std::int64_t limit = spec_.role == Role::in_out ? rows : rows_reachable(b);
+    const std::int64_t limit = rows_reachable(b);
     for (std::int64_t h = 0; h < spec_.extent[1]; ++h) {
       for (std::int64_t row = 0; row < rows; ++row, answer += row_bytes) {
         if (row >= limit) {

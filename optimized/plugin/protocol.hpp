@@ -20,7 +20,7 @@ inline constexpr int kRequestDescriptor = 4;
 inline constexpr int kReplyDescriptor = 5;
 
 inline constexpr std::uint64_t kPayloadAlignment = 64;  // of every tensor in shared memory
-inline constexpr std::size_t kTensorsMax = 12;
+inline constexpr std::size_t kTensorsMax = 14;
 
 enum class TensorName : std::uint8_t {
   q,
@@ -42,13 +42,21 @@ enum class TensorName : std::uint8_t {
   w,
   y,
   scratch,
+  block_table,
+  k_scales,
+  v_scales,
+  rotations,
+  pairs,
 };
 
 constexpr std::string_view name_of(TensorName name) {
-  constexpr std::array<std::string_view, 19> kNames{
-      "q",           "k", "v",      "bias",  "slopes", "sinks",   "mask",        "query_lengths",
-      "key_lengths", "o", "lse",    "new_k", "new_v",  "lengths", "new_lengths", "x",
-      "w",           "y", "scratch"};
+  constexpr std::array<std::string_view, 24> kNames{
+      "q",           "k",        "v",           "bias",
+      "slopes",      "sinks",    "mask",        "query_lengths",
+      "key_lengths", "o",        "lse",         "new_k",
+      "new_v",       "lengths",  "new_lengths", "x",
+      "w",           "y",        "scratch",     "block_table",
+      "k_scales",    "v_scales", "rotations",   "pairs"};
   return kNames[static_cast<std::size_t>(name)];
 }
 
@@ -63,11 +71,11 @@ struct TensorSpec {
   bool heads_inside_rows;  // layout bthd: heads of one row are neighbours
   std::uint8_t axes;       // bit a: axis a of the four is shown to the plugin
   std::int64_t extent[4];  // as the plugin sees it; spare slots included
-  std::int64_t rows_sent;  // per batch entry and head; the rest are spare slots
+  std::int64_t rows_sent;  // per block (batch entry, or page) and head; the rest are spare slots
   std::uint64_t payload;   // input, in_out: offset in request memory
   std::uint64_t answer;    // output, in_out: offset in reply memory
-  // Offsets in request memory of one int32 per batch entry: how many rows, and columns, a correct
-  // subject may use. 0: all that were sent.
+  // Offsets in request memory of one int32 per block: how many rows, and columns, a correct subject
+  // may use. 0: all that were sent.
   std::uint64_t rows_reachable, columns_reachable;
 };
 

@@ -1,8 +1,10 @@
 // One function per operation, in the order of the structs of attest_subject.h.
 #include "optimized/plugin/request.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "optimized/plugin/abi.hpp"
 #include "reference/text.hpp"
@@ -16,6 +18,8 @@ constexpr std::uint8_t kWithoutHead = 0b1101;    // (batch, row, column)
 constexpr std::uint8_t kWithoutColumn = 0b0111;  // (batch, head, row)
 constexpr std::uint8_t kMatrix = 0b1100;         // (row, column)
 constexpr std::uint8_t kBatchOnly = 0b0001;
+constexpr std::uint8_t kHeadOnly = 0b0010;
+constexpr std::uint8_t kBatchAndColumn = 0b1001;
 constexpr std::uint8_t kColumnOnly = 0b1000;
 
 std::string print(const Extent4& extent) {
@@ -76,10 +80,24 @@ TensorSpec& RequestPlan::add_input(const Shape& shape, const void* source, std::
 }
 
 TensorSpec& RequestPlan::add_output(const Shape& shape, Format format) {
+  formats_[header_.tensor_count] = format;
   TensorSpec& spec = add(shape, Role::output);
   spec.answer = (reply_bytes_ + kPayloadAlignment - 1) / kPayloadAlignment * kPayloadAlignment;
   reply_bytes_ = spec.answer + bytes_of_extent(shape.extent, element_of(format));
   return spec;
+}
+
+TensorSpec& RequestPlan::add_in_out(const Shape& shape, const Tensor& source) {
+  TensorSpec& spec = add_output(shape, source.format);
+  spec.role = Role::in_out;
+  spec.payload = send(source.bytes.data(), source.bytes.size());
+  return spec;
+}
+
+TensorSpec& RequestPlan::add_whole(TensorName name, const Tensor& tensor, std::uint8_t axes) {
+  demand(tensor, tensor.extent, name);
+  return add_input({name, element_of(tensor.format), tensor.extent, axes}, tensor.bytes.data(),
+                   tensor.bytes.size(), tensor.extent[2]);
 }
 
 std::uint64_t RequestPlan::add_lengths(TensorName name, const std::vector<Index>& lengths) {
@@ -117,30 +135,86 @@ void RequestPlan::add_optional(const Problem& problem, const Values& values) {
             bytes, problem.queries);
 }
 
+void RequestPlan::place_cache(const Problem& problem, Index capacity,
+                              const std::vector<Index>& used, std::vector<Index> tokens) {
+  Cache& cache = cache_.emplace();
+  cache.layout = cache_layout(problem, capacity, used);
+  cache.capacity = capacity;
+  cache.ring_tokens = std::move(tokens);
+  const CacheLayout& layout = cache.layout;
+  const auto send_limits = [this](const std::vector<std::int32_t>& limits) {
+    const auto& kept = lengths_.emplace_back(limits);
+    return send(kept.data(), kept.size() * sizeof(std::int32_t));
+  };
+  cache.rows_reachable = send_limits(layout.rows);
+  if (layout.page_size == 0) return;
+  const auto& table = lengths_.emplace_back(layout.table);
+  const Extent4 extent{layout.entries, 1, 1, layout.table_width};
+  TensorSpec& spec = add_input({TensorName::block_table, Element::i32, extent, kBatchAndColumn},
+                               table.data(), table.size() * sizeof(std::int32_t), 1);
+  spec.columns_reachable = send_limits(layout.pages);
+}
+
+TensorSpec& RequestPlan::add_cache(TensorName name, const Tensor& rows, Role role) {
+  demand(rows, rows.extent, name);
+  const CacheLayout& layout = cache_->layout;
+  const Index heads = rows.extent[1], tokens = rows.extent[2], width = rows.extent[3];
+  const std::size_t row_bytes = bytes_of_extent({1, 1, 1, width}, element_of(rows.format));
+  const bool scales = name == TensorName::k_scales || name == TensorName::v_scales;
+  const Shape shape{name,
+                    element_of(rows.format),
+                    {layout.blocks, heads, layout.slots, width},
+                    scales ? kWithoutColumn : kAllAxes};
+  TensorSpec& spec = role == Role::input ? add(shape, role) : add_output(shape, rows.format);
+  spec.role = role;
+  spec.rows_reachable = cache_->rows_reachable;
+  const bool ring = !cache_->ring_tokens.empty();
+  if (layout.page_size == 0 && !ring) {
+    spec.rows_sent = tokens;
+    spec.payload = send(rows.bytes.data(), rows.bytes.size());
+    return spec;
+  }
+  placed_.push_back(ring ? onto_ring(layout.slots, cache_->ring_tokens, heads, tokens, row_bytes,
+                                     rows.bytes.data())
+                         : onto_pages(layout, heads, tokens, row_bytes, rows.bytes.data()));
+  spec.rows_sent = layout.slots;
+  spec.payload = send(placed_.back().data(), placed_.back().size());
+  return spec;
+}
+
+void RequestPlan::add_scales(const Problem& problem, TensorName name,
+                             const std::optional<Tensor>& scales, Index rows, Role role) {
+  if (problem.scales == Scales::none) return;
+  if (!scales) {
+    throw Error("the problem asks for " + std::string(name_of(name)) + ", none were given");
+  }
+  demand(*scales, scales_extent(problem, rows), name);
+  if (problem.scales == Scales::token) {
+    add_cache(name, *scales, role);
+  } else {
+    add_whole(name, *scales, problem.scales == Scales::head ? kHeadOnly : kColumnOnly);
+  }
+}
+
 RequestPlan RequestPlan::attention(Operation operation, const Problem& problem,
                                    const Values& values, Poison poison) {
   RequestPlan plan(operation, poison);
   plan.header_.problem = abi_problem(problem);
-  plan.input_ = problem.input;
-  plan.output_ = problem.output;
-  const Index capacity = problem.keys + problem.spare_slots;
-  const Element element = element_of(problem.input);
+  const Index capacity = plan.header_.problem.capacity;
   const Extent4 q{problem.batch, problem.query_heads, problem.queries, problem.depth};
   demand(values.q, q, TensorName::q);
   demand(values.k, {problem.batch, problem.kv_heads, problem.keys, problem.depth}, TensorName::k);
   demand(values.v, {problem.batch, problem.kv_heads, problem.keys, problem.v_depth}, TensorName::v);
-  plan.add_input({TensorName::q, element, q, kAllAxes}, values.q.bytes.data(),
-                 values.q.bytes.size(), problem.queries);
-  plan.add_input({TensorName::k,
-                  element,
-                  {problem.batch, problem.kv_heads, capacity, problem.depth},
-                  kAllAxes},
-                 values.k.bytes.data(), values.k.bytes.size(), problem.keys);
-  plan.add_input({TensorName::v,
-                  element,
-                  {problem.batch, problem.kv_heads, capacity, problem.v_depth},
-                  kAllAxes},
-                 values.v.bytes.data(), values.v.bytes.size(), problem.keys);
+  std::vector<Index> tokens = problem.key_lengths;
+  if (tokens.empty()) tokens.assign(static_cast<std::size_t>(problem.batch), problem.keys);
+  std::vector<Index> used = tokens;
+  for (Index& rows : used) rows = std::min(rows, capacity);
+  plan.place_cache(problem, capacity, used, problem.ring > 0 ? tokens : std::vector<Index>{});
+  plan.add_whole(TensorName::q, values.q, kAllAxes);
+  plan.add_cache(TensorName::k, values.k, Role::input);
+  plan.add_cache(TensorName::v, values.v, Role::input);
+  plan.add_scales(problem, TensorName::k_scales, values.k_scales, problem.keys, Role::input);
+  plan.add_scales(problem, TensorName::v_scales, values.v_scales, problem.keys, Role::input);
   plan.add_optional(problem, values);
   const std::uint64_t queries = plan.add_lengths(TensorName::query_lengths, problem.query_lengths);
   const std::uint64_t keys = plan.add_lengths(TensorName::key_lengths, problem.key_lengths);
@@ -161,7 +235,6 @@ RequestPlan RequestPlan::attention(Operation operation, const Problem& problem,
                          spec.name == TensorName::lse;
     const bool cached = spec.name == TensorName::k || spec.name == TensorName::v;
     if (queried) spec.rows_reachable = queries;
-    if (cached) spec.rows_reachable = keys;
     if (scores) spec.columns_reachable = keys;
     spec.heads_inside_rows = problem.layout == Layout::bthd &&
                              (cached || spec.name == TensorName::q || spec.name == TensorName::o);
@@ -172,37 +245,53 @@ RequestPlan RequestPlan::attention(Operation operation, const Problem& problem,
 RequestPlan RequestPlan::append(const Problem& problem, const CacheUpdate& update, Poison poison) {
   RequestPlan plan(Operation::append, poison);
   plan.header_.problem = abi_problem(problem);
-  plan.input_ = update.k.format;
+  const Index capacity = update.k.extent[2];
+  plan.header_.problem.capacity = capacity;
   const auto batch = static_cast<std::size_t>(update.k.extent[0]);
   if (update.lengths.size() != batch || update.new_lengths.size() != batch) {
     throw Error("append needs one length and one new length per batch entry");
   }
-  const std::uint64_t lengths = plan.add_lengths(TensorName::lengths, update.lengths);
+  plan.place_cache(problem, capacity, std::vector<Index>(batch, capacity), {});
+  plan.add_lengths(TensorName::lengths, update.lengths);
   const std::uint64_t rows = plan.add_lengths(TensorName::new_lengths, update.new_lengths);
-  (void)lengths;  // what of the cache may be written is for a property to judge
-  struct Source {
-    TensorName name;
-    const Tensor& tensor;
-    bool cache;
-  };
-  for (const Source& source :
-       {Source{TensorName::k, update.k, true}, Source{TensorName::v, update.v, true},
-        Source{TensorName::new_k, update.new_k, false},
-        Source{TensorName::new_v, update.new_v, false}}) {
-    const Tensor& tensor = source.tensor;
-    demand(tensor, tensor.extent, source.name);
-    const Shape shape{source.name, element_of(tensor.format), tensor.extent, kAllAxes};
-    TensorSpec* spec = nullptr;
-    if (source.cache) {
-      spec = &plan.add_output(shape, tensor.format);
-      spec->role = Role::in_out;
-      spec->payload = plan.send(tensor.bytes.data(), tensor.bytes.size());
-    } else {
-      spec = &plan.add_input(shape, tensor.bytes.data(), tensor.bytes.size(), tensor.extent[2]);
-      spec->rows_reachable = rows;
-    }
-    spec->heads_inside_rows = problem.layout == Layout::bthd;
+  const bool heads_inside_rows = problem.layout == Layout::bthd;
+  // What of the cache may be written, of all that an entry has room for, is for a property to
+  // judge.
+  for (const auto& [name, tensor] :
+       {std::pair(TensorName::k, &update.k), std::pair(TensorName::v, &update.v)}) {
+    plan.add_cache(name, *tensor, Role::in_out).heads_inside_rows = heads_inside_rows;
   }
+  for (const auto& [name, tensor] :
+       {std::pair(TensorName::new_k, &update.new_k), std::pair(TensorName::new_v, &update.new_v)}) {
+    TensorSpec& spec = plan.add_whole(name, *tensor, kAllAxes);
+    spec.rows_reachable = rows;
+    spec.heads_inside_rows = heads_inside_rows;
+  }
+  plan.add_scales(problem, TensorName::k_scales, update.k_scales, capacity, Role::in_out);
+  plan.add_scales(problem, TensorName::v_scales, update.v_scales, capacity, Role::in_out);
+  if (problem.rope == Rope::none) return plan;
+  if (!update.rotations) throw Error("the problem asks for rope, and no rotations were given");
+  plan.add_whole(TensorName::rotations, *update.rotations, kMatrix);
+  return plan;
+}
+
+RequestPlan RequestPlan::copy_pages(const Problem& problem, const PageCopy& copy, Poison poison) {
+  RequestPlan plan(Operation::copy_pages, poison);
+  plan.header_.problem = abi_problem(problem);
+  for (const auto& [name, tensor] :
+       {std::pair(TensorName::k, &copy.k), std::pair(TensorName::v, &copy.v)}) {
+    demand(*tensor, tensor->extent, name);
+    const Shape shape{name, element_of(tensor->format), tensor->extent, kAllAxes};
+    plan.add_in_out(shape, *tensor).heads_inside_rows = problem.layout == Layout::bthd;
+  }
+  std::vector<std::int32_t>& numbers = plan.lengths_.emplace_back();
+  for (const PageCopy::Pair& pair : copy.pairs) {
+    numbers.push_back(static_cast<std::int32_t>(pair.from));
+    numbers.push_back(static_cast<std::int32_t>(pair.to));
+  }
+  const auto pairs = static_cast<Index>(copy.pairs.size());
+  plan.add_input({TensorName::pairs, Element::i32, {1, 1, pairs, 2}, kMatrix}, numbers.data(),
+                 numbers.size() * sizeof(std::int32_t), pairs);
   return plan;
 }
 
@@ -216,12 +305,14 @@ RequestPlan RequestPlan::projection(const Projection& projection, Poison poison)
   problem.batch = x.extent[0];
   problem.input = x.format;
   problem.output = projection.output;
+  problem.bias = projection.bias.has_value();
   plan.header_.problem = abi_problem(problem);
-  plan.output_ = projection.output;
-  plan.add_input({TensorName::x, element_of(x.format), x.extent, kWithoutHead}, x.bytes.data(),
-                 x.bytes.size(), x.extent[2]);
-  plan.add_input({TensorName::w, element_of(w.format), w.extent, kMatrix}, w.bytes.data(),
-                 w.bytes.size(), w.extent[2]);
+  plan.add_whole(TensorName::x, x, kWithoutHead);
+  plan.add_whole(TensorName::w, w, kMatrix);
+  if (projection.bias) {
+    demand(*projection.bias, {1, 1, 1, w.extent[3]}, TensorName::bias);
+    plan.add_whole(TensorName::bias, *projection.bias, kColumnOnly);
+  }
   plan.add_output({TensorName::y,
                    element_of(projection.output),
                    {x.extent[0], 1, x.extent[2], w.extent[3]},
@@ -240,11 +331,20 @@ void RequestPlan::write(std::byte* request) const {
 Tensor RequestPlan::tensor_of(TensorName name, const std::byte* reply) const {
   for (std::uint32_t i = 0; i < header_.tensor_count; ++i) {
     const TensorSpec& spec = header_.tensors[i];
-    if (spec.name != name) continue;
-    const bool cache = spec.role == Role::in_out;
-    const Format format = name == TensorName::lse ? Format::f32 : cache ? input_ : output_;
-    Tensor tensor(format, {spec.extent[0], spec.extent[1], spec.extent[2], spec.extent[3]});
-    if (!tensor.bytes.empty()) {
+    if (spec.name != name || spec.role == Role::input) continue;
+    Extent4 extent{spec.extent[0], spec.extent[1], spec.extent[2], spec.extent[3]};
+    const bool pages = cache_ && cache_->layout.page_size > 0 && spec.role == Role::in_out;
+    if (pages) {
+      extent[0] = cache_->layout.entries;
+      extent[2] = cache_->capacity;
+    }
+    Tensor tensor(formats_[i], extent);
+    if (tensor.bytes.empty()) return tensor;
+    if (pages) {
+      const std::size_t row_bytes = bytes_of_extent({1, 1, 1, extent[3]}, spec.element);
+      from_pages(cache_->layout, extent[1], extent[2], row_bytes, reply + spec.answer,
+                 tensor.bytes.data());
+    } else {
       std::memcpy(tensor.bytes.data(), reply + spec.answer, tensor.bytes.size());
     }
     return tensor;
@@ -264,6 +364,8 @@ Reply RequestPlan::read(const std::byte* reply) const {
     case Operation::copy_pages:
       result.k = tensor_of(TensorName::k, reply);
       result.v = tensor_of(TensorName::v, reply);
+      result.k_scales = tensor_of(TensorName::k_scales, reply);
+      result.v_scales = tensor_of(TensorName::v_scales, reply);
       break;
     case Operation::projection:
       result.y = tensor_of(TensorName::y, reply);

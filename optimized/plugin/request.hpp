@@ -1,11 +1,14 @@
 // What is sent to a worker for one call, and the tensors read back from its reply. Knows extents,
 // roles and reachability of every tensor of every operation; knows no process.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
+#include "optimized/plugin/cache_layout.hpp"
 #include "optimized/plugin/protocol.hpp"
 #include "reference/subject.hpp"
 
@@ -18,6 +21,7 @@ class RequestPlan {
                                Poison poison);
   static RequestPlan append(const Problem& problem, const CacheUpdate& update, Poison poison);
   static RequestPlan projection(const Projection& projection, Poison poison);
+  static RequestPlan copy_pages(const Problem& problem, const PageCopy& copy, Poison poison);
 
   std::uint64_t request_bytes() const { return request_bytes_; }
   std::uint64_t reply_bytes() const { return reply_bytes_; }
@@ -46,8 +50,19 @@ class RequestPlan {
   TensorSpec& add_input(const Shape& shape, const void* source, std::size_t bytes,
                         std::int64_t rows_sent);
   TensorSpec& add_output(const Shape& shape, Format format);
+  TensorSpec& add_in_out(const Shape& shape, const Tensor& source);
   /// A tensor of int32, one per batch entry; the offset of its payload, 0 when `lengths` is empty.
   std::uint64_t add_lengths(TensorName name, const std::vector<Index>& lengths);
+  /// A tensor of its own format and extent; `axes` as in Shape.
+  TensorSpec& add_whole(TensorName name, const Tensor& tensor, std::uint8_t axes);
+  /// Where rows of the cache go, and, with pages, the block table. `tokens`, not empty in a ring
+  /// that holds rows by their number: how many of them there are per batch entry.
+  void place_cache(const Problem& problem, Index capacity, const std::vector<Index>& used,
+                   std::vector<Index> tokens);
+  /// k, v, or scales per token: a row per slot of a batch entry.
+  TensorSpec& add_cache(TensorName name, const Tensor& rows, Role role);
+  void add_scales(const Problem& problem, TensorName name, const std::optional<Tensor>& scales,
+                  Index rows, Role role);
   void add_optional(const Problem& problem, const Values& values);
   Tensor tensor_of(TensorName name, const std::byte* reply) const;
 
@@ -55,7 +70,15 @@ class RequestPlan {
   std::uint64_t request_bytes_ = sizeof(Request), reply_bytes_ = sizeof(ReplyHeader);
   std::vector<Piece> pieces_;
   std::deque<std::vector<std::int32_t>> lengths_;
-  Format output_ = Format::f32, input_ = Format::f32;
+  std::deque<std::vector<std::byte>> placed_;  // caches as they lie on their pages
+  std::array<Format, kTensorsMax> formats_{};  // of outputs
+  struct Cache {
+    CacheLayout layout;
+    std::uint64_t rows_reachable = 0;
+    std::vector<Index> ring_tokens;
+    Index capacity = 0;
+  };
+  std::optional<Cache> cache_;
 };
 
 }  // namespace attest

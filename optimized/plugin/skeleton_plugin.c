@@ -2,7 +2,8 @@
  * computation in the middle, and `attest gate --subject your.so` tests it.
  *
  * It knows nothing of CUDA, and of the Problem only what it accepts: f32 tensors, causal and window
- * masks, lengths, grouped heads. Everything else it declines, which is never a failure.
+ * masks, lengths, grouped heads, contiguous caches. Everything else it declines, which is never a
+ * failure.
  *
  * Build: cc -std=c11 -shared -fPIC -I ROOT_OF_ATTEST skeleton_plugin.c -o skeleton.so -lm
  */
@@ -138,8 +139,11 @@ static const char* declines(uint32_t operation, const AttestProblem* problem) {
   if (problem->input != ATTEST_F32 || problem->output != ATTEST_F32) {
     return "the skeleton knows f32 only";
   }
+  if (problem->cache != problem->input || problem->page_size > 0 || problem->ring > 0) {
+    return "the skeleton knows contiguous f32 caches only";
+  }
   if (operation == ATTEST_APPEND) {
-    return NULL;
+    return problem->rope != ATTEST_ROPE_NONE ? "the skeleton turns no keys" : NULL;
   }
   if (problem->v_depth > 256) {
     return "the skeleton holds at most 256 columns of v";

@@ -29,8 +29,12 @@ inline Tensor counting(Format format, Extent4 extent, int first) {
 inline Values counting_values(const Problem& p) {
   Values values;
   values.q = counting(p.input, {p.batch, p.query_heads, p.queries, p.depth}, 1);
-  values.k = counting(p.input, {p.batch, p.kv_heads, p.keys, p.depth}, 2);
-  values.v = counting(p.input, {p.batch, p.kv_heads, p.keys, p.v_depth}, 3);
+  values.k = counting(cache_format(p), {p.batch, p.kv_heads, p.keys, p.depth}, 2);
+  values.v = counting(cache_format(p), {p.batch, p.kv_heads, p.keys, p.v_depth}, 3);
+  if (p.scales != Scales::none) {
+    values.k_scales = counting(Format::f32, scales_extent(p, p.keys), 7);
+    values.v_scales = counting(Format::f32, scales_extent(p, p.keys), 8);
+  }
   if (p.bias) {
     values.bias = counting(Format::f32, {p.batch, p.query_heads, p.queries, p.keys}, 4);
   }

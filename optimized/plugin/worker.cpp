@@ -176,6 +176,11 @@ Subject open_plugin(const WorkerOptions& options) {
       return client->call(Operation::projection, RequestPlan::projection(projection, poison));
     };
   }
+  if (client->offers(Operation::copy_pages)) {
+    subject.copy_pages = [client](const Problem& problem, const PageCopy& copy, Poison poison) {
+      return client->call(Operation::copy_pages, RequestPlan::copy_pages(problem, copy, poison));
+    };
+  }
   return subject;
 }
 

@@ -128,6 +128,9 @@ TEST_F(WorkerFault, WrittenWhereNothingMayBeWritten) {
   expect(CHANGES_Q, FaultKind::inputs_changed, "q[0,0,0,1]");
   expect(CHANGES_LENGTHS, FaultKind::inputs_changed, "key_lengths[0]");
   expect(CHANGES_SPARE_SLOT, FaultKind::guard, "k[0,0,4,0]");
+  Problem pages = problem_for(CHANGES_LAST_BLOCK);  // a page that no table names
+  pages.page_size = 2;
+  expect(pages, FaultKind::guard, "k[6,0,0,0]");
   Problem problem = problem_for(FILLS_ROW_GAP);
   problem.layout = Layout::bthd;
   expect(problem, FaultKind::guard, "gap between two rows of o");

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <vector>
 
 #include "optimized/plugin/fault_kinds.hpp"
@@ -41,28 +42,46 @@ double echoed_lse(const Problem& p, const Values& values, Index b, Index h, Inde
   return sum;
 }
 
+void expect_decoded_echo(Subject& subject, const Problem& p, Poison poison) {
+  const Values values = counting_values(p);
+  const Reply decode = subject.decode(p, values, poison);
+  ASSERT_FALSE(decode.fault) << decode.fault->kind << ": " << decode.fault->what;
+  for (Index b = 0; b < p.batch; ++b) {
+    const Index rows = length_of(p.query_lengths, b, p.queries);
+    const Index last = length_of(p.key_lengths, b, p.keys) - 1;
+    for (Index h = 0; h < p.query_heads; ++h) {
+      const Index g = h / (p.query_heads / p.kv_heads);
+      double lse = static_cast<double>(p.splits);
+      if (p.scales != Scales::none) {
+        lse += scale_at(values.k_scales, b, g, last) + scale_at(values.v_scales, b, g, last);
+      }
+      for (Index i = 0; i < p.queries; ++i) {
+        for (Index column = 0; column < p.v_depth; ++column) {
+          ASSERT_EQ(decode.o.bits(decode.o.offset(b, h, i, column)),
+                    i < rows ? values.v.bits(values.v.offset(b, g, last, column)) : 0);
+        }
+        ASSERT_EQ(decode.lse.at(b, h, i, 0), i < rows ? lse : 0);
+      }
+    }
+  }
+}
+
 void expect_echo(Subject& subject, const Problem& p, Poison poison) {
   const Values values = counting_values(p);
   const Reply prefill = subject.prefill(p, values, poison);
-  const Reply decode = subject.decode(p, values, poison);
   ASSERT_FALSE(prefill.fault) << prefill.fault->kind << ": " << prefill.fault->what;
-  ASSERT_FALSE(decode.fault) << decode.fault->kind << ": " << decode.fault->what;
   ASSERT_EQ(prefill.o.extent, (Extent4{p.batch, p.query_heads, p.queries, p.v_depth}));
   ASSERT_EQ(prefill.lse.extent, (Extent4{p.batch, p.query_heads, p.queries, 1}));
   EXPECT_EQ(prefill.o.format, p.output);
   EXPECT_EQ(prefill.lse.format, Format::f32);
+  expect_decoded_echo(subject, p, poison);
   for (Index b = 0; b < p.batch; ++b) {
     const Index rows = length_of(p.query_lengths, b, p.queries);
-    const Index keys = length_of(p.key_lengths, b, p.keys);
     for (Index h = 0; h < p.query_heads; ++h) {
       for (Index i = 0; i < p.queries; ++i) {
         for (Index column = 0; column < p.v_depth; ++column) {
-          const Index g = h / (p.query_heads / p.kv_heads);
           ASSERT_EQ(prefill.o.at(b, h, i, column), i < rows ? values.q.at(b, h, i, column) : 0);
-          ASSERT_EQ(decode.o.at(b, h, i, column),
-                    i < rows ? values.v.at(b, g, keys - 1, column) : 0);
         }
-        ASSERT_EQ(decode.lse.at(b, h, i, 0), i < rows ? static_cast<double>(p.splits) : 0);
         if (p.input != Format::f32) continue;
         ASSERT_EQ(prefill.lse.at(b, h, i, 0), i < rows ? echoed_lse(p, values, b, h, i) : 0);
       }
@@ -116,6 +135,50 @@ TEST(Worker, CarriesEveryFormat) {
   }
 }
 
+TEST(Worker, CarriesPagesInAnyOrderAndRings) {
+  Subject subject = open_plugin(options_for("echoes"));
+  for (const Layout layout : {Layout::bhtd, Layout::bthd}) {
+    for (const Poison poison : {Poison::nan, Poison::huge, Poison::small}) {
+      for (const Index page_size : {1, 3, 4, 16}) {
+        Problem p = small_problem();
+        p.layout = layout;
+        p.page_size = page_size;
+        p.page_order = page_size - 1;
+        p.spare_slots = page_size % 3;
+        expect_echo(subject, p, poison);
+        p.key_lengths = {5, 2};
+        expect_echo(subject, p, poison);
+      }
+      Problem p = small_problem();
+      p.layout = layout;
+      p.window_left = 1;
+      p.ring = 4;
+      p.keys = 6;
+      p.key_lengths = {6, 3};
+      expect_decoded_echo(subject, p, poison);
+    }
+  }
+}
+
+TEST(Worker, CarriesScaledCaches) {
+  Subject subject = open_plugin(options_for("echoes"));
+  for (const Format format : {Format::e4m3, Format::e5m2, Format::i8}) {
+    for (const Scales scales : {Scales::tensor, Scales::head, Scales::token}) {
+      for (const Index page_size : {0, 2}) {
+        Problem p = small_problem();
+        p.input = Format::f16;
+        p.cache = format;
+        p.output = Format::e4m3;  // as wide as what is copied into it
+        p.scales = scales;
+        p.page_size = page_size;
+        p.page_order = 5;
+        p.key_lengths = {5, 4};
+        expect_decoded_echo(subject, p, Poison::nan);
+      }
+    }
+  }
+}
+
 TEST(Worker, CarriesEmptyAndLargeTensors) {
   Subject subject = open_plugin(options_for("echoes"));
   Problem p = small_problem();
@@ -157,17 +220,88 @@ TEST(Worker, AppendsInBothLayouts) {
   }
 }
 
+// Slot by slot, whatever pages it is on; and scales per token with it.
+TEST(Worker, AppendsToPagesAndRings) {
+  Subject subject = open_plugin(options_for("echoes"));
+  for (const Index page_size : {0, 1, 3, 4}) {
+    Problem p = small_problem();
+    p.input = Format::e4m3;
+    p.cache = Format::e4m3;
+    p.scales = Scales::token;
+    p.page_size = page_size;
+    p.page_order = 2;
+    p.ring = page_size == 0 ? 7 : 0;
+    p.layout = Layout::bthd;
+    p.rope = Rope::pairs;
+    CacheUpdate update;
+    update.k = counting(Format::e4m3, {2, 3, 7, 4}, 0);
+    update.v = counting(Format::e4m3, {2, 3, 7, 5}, 1);
+    update.new_k = counting(Format::e4m3, {2, 3, 2, 4}, 100);
+    update.new_v = counting(Format::e4m3, {2, 3, 2, 5}, 101);
+    p.kv_heads = 3;
+    update.k_scales = update.v_scales = counting(Format::f32, scales_extent(p, 7), 9);
+    update.rotations = Tensor(Format::f32, {1, 1, 9, 4});
+    update.lengths = {3, 6};
+    update.new_lengths = {1, 2};  // the second row of entry 1 does not fit, but in a ring
+    const Reply reply = subject.append(p, update, Poison::huge);
+    ASSERT_FALSE(reply.fault) << reply.fault->what;
+    Tensor k = update.k, v = update.v, k_scales = *update.k_scales, v_scales = *update.v_scales;
+    for (Index h = 0; h < 3; ++h) {
+      for (const auto& [b, slot, row, token] :
+           {std::array<Index, 4>{0, 3, 0, 3}, {1, 6, 0, 6}, {1, 0, 1, 7}}) {
+        if (token == 7 && p.ring == 0) continue;
+        for (Index c = 0; c < 5; ++c) {
+          if (c < 4) k.set(b, h, slot, c, update.new_k.at(b, h, row, c));
+          v.set(b, h, slot, c, update.new_v.at(b, h, row, c));
+        }
+        k_scales.set(b, h, slot, 0, static_cast<double>(token));
+        v_scales.set(b, h, slot, 0, static_cast<double>(token) + 0.5);
+      }
+    }
+    EXPECT_EQ(reply.k, k) << page_size;
+    EXPECT_EQ(reply.v, v) << page_size;
+    EXPECT_EQ(reply.k_scales, k_scales) << page_size;
+    EXPECT_EQ(reply.v_scales, v_scales) << page_size;
+  }
+}
+
+TEST(Worker, CopiesPages) {
+  Subject subject = open_plugin(options_for("echoes"));
+  for (const Layout layout : {Layout::bhtd, Layout::bthd}) {
+    Problem p;
+    p.layout = layout;
+    p.page_size = 2;
+    const PageCopy copy{counting(Format::i8, {5, 3, 2, 4}, -100),
+                        counting(Format::i8, {5, 3, 2, 6}, -120),
+                        {{0, 3}, {0, 1}, {4, 2}}};
+    const Reply reply = subject.copy_pages(p, copy, Poison::nan);
+    ASSERT_FALSE(reply.fault) << reply.fault->what;
+    Tensor k = copy.k, v = copy.v;
+    for (const PageCopy::Pair& pair : copy.pairs) {
+      for (Tensor* tensor : {&k, &v}) {
+        const Index page = tensor->count() / 5;
+        for (Index n = 0; n < page; ++n) {
+          tensor->set_bits(pair.to * page + n, tensor->bits(pair.from * page + n));
+        }
+      }
+    }
+    EXPECT_EQ(reply.k, k);
+    EXPECT_EQ(reply.v, v);
+  }
+}
+
 TEST(Worker, Projects) {
   Subject subject = open_plugin(options_for("echoes"));
   const Projection projection{counting(Format::f32, {2, 1, 3, 4}, 0),
-                              counting(Format::f32, {1, 1, 4, 5}, 1), Format::f32};
+                              counting(Format::f32, {1, 1, 4, 5}, 1), Format::f32,
+                              counting(Format::f32, {1, 1, 1, 5}, 20)};
   const Reply reply = subject.projection(projection, Poison::huge);
   ASSERT_FALSE(reply.fault) << reply.fault->what;
   ASSERT_EQ(reply.y.extent, (Extent4{2, 1, 3, 5}));
   for (Index b = 0; b < 2; ++b) {
     for (Index row = 0; row < 3; ++row) {
       for (Index column = 0; column < 5; ++column) {
-        double sum = 0;
+        double sum = projection.bias->at(column);
         for (Index inner = 0; inner < 4; ++inner) {
           sum += projection.x.at(b, 0, row, inner) * projection.w.at(0, 0, inner, column);
         }

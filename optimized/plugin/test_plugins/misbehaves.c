@@ -107,6 +107,9 @@ static void damage(const AttestAttention* a, enum Behaviour behaviour) {
     case CHANGES_SPARE_SLOT:
       *at(&a->k, 0, 0, problem->keys, 0) = 1;
       break;
+    case CHANGES_LAST_BLOCK:
+      *at(&a->k, a->k.shape[0] - 1, 0, 0, 0) = 1;
+      break;
     case CHANGES_LENGTHS:
       ++*(int32_t*)a->key_lengths.data;
       break;
