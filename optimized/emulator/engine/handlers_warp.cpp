@@ -215,7 +215,8 @@ ATTEST_INLINE void permute_lanes(u32* to, const u32* from, const u32* source) {
 enum class Shuffle : u8 { up, down, bfly, idx };
 /// A lane that takes its value from one that does not execute the instruction, or that its own
 /// member mask leaves out, gets 0xffffffff (as f32 a NaN). PTX leaves that value undefined and only
-/// its use is a mistake, which reductions over a full tree avoid by ignoring it: so no fault.
+/// its use is a mistake, which reductions over a full tree avoid by ignoring it: so no fault here,
+/// but the checker of initialisation follows it.
 template <Shuffle kMode>
 const Op* shuffle(const Op& op, Warp& w) {
   // b: lane or distance; c: clamp and segment mask; list[0]: member mask; list[1]: predicate or
@@ -259,6 +260,10 @@ const Op* shuffle(const Op& op, Warp& w) {
     absent[l] = valid ? (((present & members[l]) >> (from & 31)) & 1) - 1u : 0u;
   }
   const u32 inside = mask_of(words);
+  if (w.watch & kWatchInit) {
+    const u32 undefined = mask_of(absent) & w.mask;
+    if ((undefined | w.watching->tracks) != 0) shuffle_undefined(op, w, source, undefined);
+  }
   permute_lanes(words, a, source);
   ATTEST_LANES words[l] |= absent[l];
   if (op.d != kNone) merge<u32>(slot<u32>(w, op.d), w.scratch, w.mask);
@@ -334,6 +339,23 @@ Handler select_shfl(const Spelling& s) {
 
 namespace {
 
+ATTEST_INLINE bool is_tracking(const Warp& w) {
+  return w.watching != nullptr && w.watching->tracks != 0;
+}
+
+const Op* run_watched(Warp& w, const Op* op, s64& budget) {
+  s64 left = budget;
+  while (left > 0) {
+    --left;
+    if (w.watching->tracks != 0) [[unlikely]]
+      track_undefined(*op, w);
+    op = op->run(*op, w);
+    if (op == nullptr) break;
+  }
+  budget = left;
+  return op;
+}
+
 /// Counts a straight run of operations by the same lanes at its two ends only. Which of them are
 /// instructions of the text is sorted out at the end of the launch.
 const Op* run_counting(Warp& w, const Op* op, s64& budget) {
@@ -347,6 +369,8 @@ const Op* run_counting(Warp& w, const Op* op, s64& budget) {
     const Op* next;
     for (;;) {
       --left;
+      if (is_tracking(w)) [[unlikely]]
+        track_undefined(*op, w);
       next = op->run(*op, w);
       if (next != op + 1 || w.active != active || left <= 0) break;
       op = next;
@@ -366,6 +390,7 @@ const Op* run_counting(Warp& w, const Op* op, s64& budget) {
 
 const Op* run(Warp& w, const Op* op, s64& budget) {
   if (w.counts != nullptr) return run_counting(w, op, budget);
+  if (w.watching != nullptr && (w.watch & kWatchInit)) return run_watched(w, op, budget);
   s64 left = budget;
   while (left > 0) {
     --left;

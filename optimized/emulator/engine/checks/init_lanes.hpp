@@ -141,6 +141,7 @@ ATTEST_INLINE void init_access(const Op& op, Warp& w, Access access, Space space
       if (number != kNone) carried_whole &= carried[number].whole;
     }
   }
+  if (access == Access::write && w.watching->hollow != 0) carried_whole = 0;
   Stretch s;
   bool good = bytes <= 16 && carried_whole == w.mask;
   if (good && units != nullptr) {

@@ -11,6 +11,8 @@
 namespace attest::emulator {
 namespace {
 
+constexpr u32 kElementsMax = 16;  // of a vector access: PTX has eight
+
 /// Where the bits of an address are; bits == nullptr: nothing is kept of it.
 struct Place {
   u8* bits = nullptr;
@@ -60,10 +62,9 @@ void set_bits(const Place& p, u32 count, u32 values) {
   }
 }
 
-void report(const Op& op, Warp& w, Access access, u32 lanes, u64 address, const Place& place,
-            u32 bytes, u32 missing) {
-  if (!report_once(w, op, kWatchInit)) return;
-  const u32 lane = u32(__builtin_ctz(lanes));
+/// What is wrong with an access by the lanes, of which the first is at the address.
+std::string text_of(const Op& op, Warp& w, Access access, u32 lanes, u64 address,
+                    const Place& place, u32 bytes, u32 missing) {
   std::string where;
   if (place.space == Space::global) {
     const Region& r = w.block->checks->regions[op.cache];
@@ -77,10 +78,15 @@ void report(const Op& op, Warp& w, Access access, u32 lanes, u64 address, const 
   std::string more;
   const u32 count = u32(__builtin_popcount(lanes));
   if (count > 1) more = fmt::format("; so do {} more lanes of the warp", count - 1);
-  note(w, op, lane, "initcheck",
-       fmt::format("{} {} bytes of {} {} nothing has written{}",
-                   access == Access::update ? "updates" : "reads", bytes, where,
-                   missing == bytes ? "that" : fmt::format("of which {}", missing), more));
+  return fmt::format("{} {} bytes of {} {} nothing has written{}",
+                     access == Access::update ? "updates" : "reads", bytes, where,
+                     missing == bytes ? "that" : fmt::format("of which {}", missing), more);
+}
+
+/// A load into registers, whose values may come to nothing.
+bool is_followed(const Op& op, const Warp& w) {
+  const std::string& opcode = w.frame->code->function->body[op.origin].opcode;
+  return opcode == "ld" || opcode == "ldu";
 }
 
 /// Whether all bytes of an ordinary copy were written.
@@ -111,9 +117,12 @@ void copy_bits(const Op& op, Warp& w, u64 to, u64 from, u32 bytes) {
 void init_lanes(const Op& op, Warp& w, Access access, Space, const u64* at, u32 bytes) {
   BlockChecks& c = *w.block->checks;
   Carried* carried = c.watching[w.index].carried;
-  const u32 count = memory_flags(op) & kCarries ? op.count : 1, width = bytes / count;
+  const bool followed = access == Access::read && is_followed(op, w);
+  const bool hollow = access == Access::write && c.watching[w.index].hollow != 0;
+  const bool by_element = followed || hollow || (memory_flags(op) & kCarries);
+  const u32 count = by_element ? op.count : 1, width = bytes / count;
   const u32 all = u32((u64{1} << width) - 1);
-  u32 bad = 0, missing = 0;
+  u32 bad = 0, missing = 0, bad_elements[kElementsMax] = {};
   Place first_place;
   for (u32 left = w.mask; left; left &= left - 1) {
     const u32 lane = u32(__builtin_ctz(left)), own = 1u << lane;
@@ -122,7 +131,8 @@ void init_lanes(const Op& op, Warp& w, Access access, Space, const u64* at, u32 
       const u32 number = carried_of(op, i);
       if (access == Access::write) {
         const bool whole = number == kNone || (carried[number].whole & own);
-        set_bits(place, width, whole ? ~0u : carried[number].partial[lane]);
+        const bool undefined = hollow && (c.undefined.stored[i] & own);
+        set_bits(place, width, undefined ? 0 : whole ? ~0u : carried[number].partial[lane]);
         continue;
       }
       const u32 found = bits_at(place, width) & all;
@@ -136,14 +146,16 @@ void init_lanes(const Op& op, Warp& w, Access access, Space, const u64* at, u32 
           missing = bytes - u32(__builtin_popcountll(bits_at(first_place, bytes)));
         }
         bad |= own;
+        bad_elements[i] |= own;
       }
       if (access == Access::update) set_bits(place, width, ~0u);
     }
   }
-  if (bad != 0) {
-    const u32 lane = u32(__builtin_ctz(bad));
-    report(op, w, access, bad, at[lane], first_place, bytes, missing);
-  }
+  if (bad == 0 || !is_news(*w.block, op)) return;
+  const u32 lane = u32(__builtin_ctz(bad));
+  std::string what = text_of(op, w, access, bad, at[lane], first_place, bytes, missing);
+  if (followed) return load_undefined(op, w, lane, bad_elements, std::move(what));
+  if (report_once(w, op, kWatchInit)) note(w, op, lane, "initcheck", what);
 }
 
 }  // namespace attest::emulator

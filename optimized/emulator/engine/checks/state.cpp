@@ -71,6 +71,7 @@ void start_checks(Block& block) {
   std::fill(c.reported.begin(), c.reported.end(), u8{0});
   std::fill(c.shared_bits.begin(), c.shared_bits.end(), u8{0});
   std::fill(c.local_bits.begin(), c.local_bits.end(), u8{0});
+  forget_undefined(block);
   if (c.order.empty()) return;
   // Time goes on from block to block, so that what the last one did counts as long past.
   c.plain = true;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "optimized/emulator/engine/block.hpp"
+#include "optimized/emulator/engine/checks/undefined.hpp"
 #include "optimized/emulator/engine/checks/watching.hpp"
 #include "optimized/emulator/engine/checks/world.hpp"
 #include "optimized/emulator/engine/order.hpp"
@@ -61,6 +62,7 @@ struct BlockChecks {
   std::vector<u8> shared_bits, local_bits;
   std::vector<Region> regions;
   std::vector<Carried> carried;
+  Undefined undefined;
   // racecheck: shared memory
   std::vector<Unit> units;
   std::vector<Stamp> writers, readers;

@@ -62,11 +62,17 @@ struct alignas(64) Watching {
   // lanes of a warp), and what they are when it reads as well. 0: not asked since it last learnt
   // something.
   Stamp others, others_and_own;
+  u32 tracks;  // the warp holds undefined values: track_undefined before each operation
+  u32 hollow;  // lanes whose store under way is of such a value, in some element
 };
 
 // --- what the vector code asks of the code compiled once ---
 /// Lane by lane, whatever the address: for accesses that are not plain, or found bad.
 void init_lanes(const Op& op, Warp& warp, Access access, Space space, const u64* at, u32 bytes);
+/// Follows undefined values through what the operation is about to do (undefined.cpp).
+void track_undefined(const Op& op, Warp& warp);
+/// shfl: lane l takes what source[l] has; that of the `absent` lanes is undefined.
+void shuffle_undefined(const Op& op, Warp& warp, const u32* source, u32 absent);
 /// What was never written stays so in a copy.
 void copy_bits(const Op& op, Warp& warp, u64 to, u64 from, u32 bytes);
 /// Lane by lane as well, for races. `flags`: MemoryFlags.
