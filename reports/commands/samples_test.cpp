@@ -79,6 +79,7 @@ INSTANTIATE_TEST_SUITE_P(Each, PlantedBugs,
                                          Bug{"no_wait_group", "async", {0, 0, 0}, {0, 0, 0}},
                                          Bug{"divergent_barrier", "barrier", {0, 0, 0}, {0, 0, 0}},
                                          Bug{"lane_missing", "barrier", {0, 0, 0}, {31, 0, 0}},
+                                         Bug{"lanes_gone", "initcheck", {0, 0, 0}, {4, 0, 0}},
                                          Bug{"deadlock", "deadlock", {0, 0, 0}, {0, 0, 0}}),
                          [](const testing::TestParamInfo<Bug>& each) {
                            return std::string(each.param.name);

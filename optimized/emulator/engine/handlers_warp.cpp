@@ -343,14 +343,14 @@ ATTEST_INLINE bool is_tracking(const Warp& w) {
   return w.watching != nullptr && w.watching->tracks != 0;
 }
 
-const Op* run_watched(Warp& w, const Op* op, s64& budget) {
-  s64 left = budget;
-  while (left > 0) {
-    --left;
-    if (w.watching->tracks != 0) [[unlikely]]
-      track_undefined(*op, w);
+template <bool kFollows>
+const Op* run_on(Warp& w, const Op* op, s64 left, s64& budget) {
+  for (; left > 0 && op != nullptr; --left) {
+    if constexpr (kFollows) {
+      if (is_tracking(w)) [[unlikely]]
+        track_undefined(*op, w);
+    }
     op = op->run(*op, w);
-    if (op == nullptr) break;
   }
   budget = left;
   return op;
@@ -390,15 +390,8 @@ const Op* run_counting(Warp& w, const Op* op, s64& budget) {
 
 const Op* run(Warp& w, const Op* op, s64& budget) {
   if (w.counts != nullptr) return run_counting(w, op, budget);
-  if (w.watching != nullptr && (w.watch & kWatchInit)) return run_watched(w, op, budget);
-  s64 left = budget;
-  while (left > 0) {
-    --left;
-    op = op->run(*op, w);
-    if (op == nullptr) break;
-  }
-  budget = left;
-  return op;
+  const bool follows = w.watching != nullptr && (w.watch & kWatchInit);
+  return follows ? run_on<true>(w, op, budget, budget) : run_on<false>(w, op, budget, budget);
 }
 
 }  // namespace attest::emulator::ATTEST_ISA

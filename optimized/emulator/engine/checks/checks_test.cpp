@@ -128,6 +128,30 @@ TEST_P(Mistakes, UninitialisedLocalArray) {
   expect("initcheck", {line_of("uninitialised_local"), "local memory"}, "uninitialised_local",
          {{1}, {32}}, in.data(), out.data());
 }
+TEST_P(Mistakes, UndefinedValuesThatDecideSomething) {
+  Buffer<int> out(32);
+  Blank<int> in(32);
+  const std::vector<std::string> first{"thread (0,0,0)", "that nothing has written"};
+  for (const auto& [kernel, use] : {std::pair{"branches_on_nothing", "the value is used at"},
+                                    std::pair{"points_with_nothing", "(atom.global.add.u32)"},
+                                    std::pair{"spills_nothing", "(st.global.u32)"}}) {
+    std::vector<std::string> parts = first;
+    parts.push_back(line_of(kernel)), parts.push_back(use);
+    expect("initcheck", parts, kernel, {{1}, {32}}, in.data(), out.data());
+  }
+}
+TEST_P(Mistakes, ValuesOfLanesThatDoNotTakePart) {
+  Buffer<int> in(32, 1), out(32);
+  expect("initcheck",
+         {line_of("sum_of_some"), "thread (4,0,0)",
+          "takes the value of lane 20, which has exited: what it gets is undefined",
+          "(st.global.u32)"},
+         "sum_with_exited_lanes", {{1}, {32}}, in.data(), out.data(), 20);
+  expect("initcheck",
+         {line_of("asks_outside"), "thread (16,0,0)",
+          "takes the value of lane 3, which its member mask leaves out"},
+         "asks_outside_the_mask", {{1}, {32}}, out.data());
+}
 TEST_P(Mistakes, UninitialisedCounter) {
   Blank<unsigned> counter(1);
   expect("initcheck", {"atom.global.add.u32", "thread (0,0,0)", "updates 4 bytes"},

@@ -100,6 +100,38 @@ KERNEL uninitialised_local(const int* in, int* out) {
   out[threadIdx.x] = sum;
 }
 
+// Values that nothing defines, and what becomes of them.
+KERNEL branches_on_nothing(const int* in, int* out) {
+  const int v = in[threadIdx.x];  // LINE branches_on_nothing
+  if (v % 2 == 0) out[threadIdx.x] = 5;
+}
+KERNEL points_with_nothing(const int* in, int* out) {
+  atomicAdd(&out[in[threadIdx.x] & 31], 1);  // LINE points_with_nothing
+}
+KERNEL spills_nothing(const int* in, int* out) {
+  __shared__ int s[32];
+  s[threadIdx.x] = in[threadIdx.x] * 3 + 1;
+  __syncwarp();
+  out[threadIdx.x] = s[threadIdx.x ^ 1] + 1;  // LINE spills_nothing
+}
+template <bool kDrops>
+__device__ void sum_of_some(const int* in, int* out, int count) {
+  if (threadIdx.x >= count) return;
+  int v = in[threadIdx.x];
+  for (int d = 16; d > 0; d /= 2) {
+    const int other = __shfl_down_sync(0xffffffff, v, d);  // LINE sum_of_some
+    if (!kDrops || threadIdx.x + d < count) v += other;
+  }
+  if (threadIdx.x == 0) *out = v;
+}
+KERNEL sum_with_exited_lanes(const int* in, int* out, int count) {
+  sum_of_some<false>(in, out, count);
+}
+KERNEL asks_outside_the_mask(int* out) {
+  const unsigned mask = threadIdx.x < 16 ? 0xffff : 0xffff0000;
+  out[threadIdx.x] = __shfl_sync(mask, threadIdx.x, 3);  // LINE asks_outside
+}
+
 KERNEL uninitialised_counter(unsigned* counter) {
   atomicAdd(counter, 1u);
 }
@@ -413,6 +445,22 @@ KERNEL volatile_array(int* out) {
   __syncthreads();
   s[threadIdx.x] = 7 + s[63 - threadIdx.x];
   out[threadIdx.x] = s[threadIdx.x];
+}
+
+// What is computed from values that nothing defines, and then dropped.
+KERNEL sum_of_lanes_that_stay(const int* in, int* out, int count) {
+  sum_of_some<true>(in, out, count);
+}
+KERNEL drops_what_is_undefined(const int* in, int* out, int count) {
+  __shared__ int s[64];
+  const int i = threadIdx.x;
+  const int v = in[i];  // only `count` of them are there
+  const bool odd = v % 2 != 0;
+  s[i] = v + 1;
+  __syncthreads();
+  const int sum = s[i] + s[(i + 1) % count] * 2;
+  if (i < count && odd) out[i] = sum;
+  if (i < count && !odd) out[i] = -sum;
 }
 
 KERNEL histogram(const int* in, int* out) {

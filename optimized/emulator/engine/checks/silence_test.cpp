@@ -136,6 +136,20 @@ TEST_P(Right, VolatileArray) {
     for (const int v : out.values()) EXPECT_TRUE(v == 14 || v == 21) << v;
   });
 }
+TEST_P(Right, DropsWhatIsUndefined) {
+  in_every_order([&] {
+    Blank<int> in(64), out(1), all(48);
+    for (int i = 0; i < 48; ++i) in[std::size_t(i)] = i;
+    Device::instance().mark_written(in.data(), 48 * sizeof(int));
+    EXPECT_EQ(program.trouble("sum_of_lanes_that_stay", {{1}, {32}}, in.data(), out.data(), 20),
+              "");
+    EXPECT_EQ(out[0], 190);
+    EXPECT_EQ(program.trouble("drops_what_is_undefined", {{1}, {64}}, in.data(), all.data(), 48),
+              "");
+    EXPECT_EQ(all[7], 8 + 2 * 9);
+    EXPECT_EQ(all[46], -(47 + 2 * 48));
+  });
+}
 TEST_P(Right, Histogram) {
   in_every_order([&] {
     Buffer<int> in(512), out(16);

@@ -25,11 +25,11 @@ using Values = Undefined::Values;
 /// Results are undefined where an operand is, and nothing else happens. Any other instruction uses
 /// what it reads.
 constexpr std::array kPasses{
-    "abs", "add",  "addc", "bfe",  "bfi",   "bfind", "brev", "clz",  "copysign", "cos", "cvt",
-    "cvta", "div", "dp2a", "dp4a", "ex2",   "fma",   "fns",  "lg2",  "lop3",     "mad", "mad24",
-    "madc", "max", "min",  "mov",  "mul",   "mul24", "neg",  "not",  "popc",     "prmt", "rcp",
-    "rem",  "rsqrt", "sad", "set", "setp",  "shf",   "shl",  "shr",  "sin",      "slct", "sqrt",
-    "sub",  "subc", "szext", "tanh", "testp", "xor"};
+    "abs",  "add",   "addc", "bfe",  "bfi",   "bfind", "brev",  "clz",   "copysign", "cos",
+    "cvt",  "cvta",  "div",  "dp2a", "dp4a",  "ex2",   "fma",   "fns",   "lg2",      "lop3",
+    "mad",  "mad24", "madc", "max",  "min",   "mov",   "mul",   "mul24", "neg",      "not",
+    "popc", "prmt",  "rcp",  "rem",  "rsqrt", "sad",   "set",   "setp",  "shf",      "shl",
+    "shr",  "sin",   "slct", "sqrt", "sub",   "subc",  "szext", "tanh",  "testp",    "xor"};
 
 bool has(const Instruction& i, std::string_view modifier) {
   return std::find(i.modifiers.begin(), i.modifiers.end(), modifier) != i.modifiers.end();
@@ -42,7 +42,7 @@ Role role_of(const Instruction& i) {
   if (i.opcode == "selp") return Role::selects;
   if (i.opcode == "and" || i.opcode == "or") return Role::masks;
   return std::find(kPasses.begin(), kPasses.end(), i.opcode) != kPasses.end() ? Role::passes
-                                                                               : Role::uses;
+                                                                              : Role::uses;
 }
 
 const Step& step_of(Undefined& u, const Instruction& i) {
@@ -51,10 +51,12 @@ const Step& step_of(Undefined& u, const Instruction& i) {
   if (!fresh) return step;
   step.role = role_of(i);
   step.is_private = has(i, "shared") || has(i, "shared::cta") || has(i, "local");
-  Instruction bare = i;
-  bare.guard = ptx::kNoRegister;
-  RegisterUse use = access_of(bare);
-  step.reads = std::move(use.reads), step.writes = std::move(use.writes);
+  ptx::Function alone;  // without its guard, which is looked at apart
+  alone.body.push_back(i);
+  alone.body[0].guard = ptx::kNoRegister;
+  const RegisterUses uses(alone);
+  const auto reads = uses.reads(0), writes = uses.writes(0);
+  step.reads.assign(reads.begin(), reads.end()), step.writes.assign(writes.begin(), writes.end());
   return step;
 }
 
@@ -257,7 +259,8 @@ void load_undefined(const Op& op, Warp& w, u32 lane, const u32* lanes, std::stri
   const Operand& to = w.frame->code->function->body[op.origin].operands[0];
   const std::vector<Operand> one{to};
   const auto& parts = to.kind == Operand::Kind::vector ? to.elements : one;
-  for (std::size_t n = 0; n < parts.size(); ++n) put(values, parts[n].reg, lanes[n], lanes[n], index);
+  for (std::size_t n = 0; n < parts.size(); ++n)
+    put(values, parts[n].reg, lanes[n], lanes[n], index);
   show_tracking(u, w);
 }
 
@@ -281,7 +284,7 @@ void shuffle_undefined(const Op& op, Warp& w, const u32* source, u32 absent) {
       u.origins.push_back(
           {&op, lane,
            fmt::format("takes the value of lane {}, which {}: what it gets is undefined", of,
-                       left ? "has exited"
+                       left                 ? "has exited"
                        : (w.mask >> of & 1) ? "its member mask leaves out"
                                             : "does not take part")});
     }

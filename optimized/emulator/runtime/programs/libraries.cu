@@ -48,6 +48,27 @@ __global__ void hands_over(int* data, int* flag, int* out) {
   }
 }
 
+struct IsOdd {
+  __device__ bool operator()(int value) const { return value % 2 != 0; }
+};
+
+/// The last tile is not full: what it holds of items that are not there is computed and dropped.
+static void selects() {
+  constexpr int kMany = 20000;
+  std::vector<int> host(kMany);
+  std::iota(host.begin(), host.end(), 1);
+  thrust::device_vector<int> in = host, chosen(kMany), count(1);
+  std::size_t bytes = 0;
+  REQUIRE_OK(cub::DeviceSelect::If(nullptr, bytes, in.data().get(), chosen.data().get(),
+                                   count.data().get(), kMany, IsOdd{}));
+  void* scratch = nullptr;
+  REQUIRE_OK(cudaMalloc(&scratch, bytes));
+  REQUIRE_OK(cub::DeviceSelect::If(scratch, bytes, in.data().get(), chosen.data().get(),
+                                   count.data().get(), kMany, IsOdd{}));
+  REQUIRE(int(count[0]) == kMany / 2 && int(chosen[kMany / 2 - 1]) == kMany - 1);
+  REQUIRE_OK(cudaFree(scratch));
+}
+
 int main() {
   constexpr int kCount = 4 * kThreads;
   std::vector<int> host(kCount);
@@ -77,5 +98,6 @@ int main() {
   hands_over<<<2, 32>>>(data.data().get(), flag.data().get(), seen.data().get());
   REQUIRE(int(seen[0]) == 42);
   REQUIRE_OK(cudaFree(scratch));
+  selects();
   std::puts("libraries: all as it should be");
 }

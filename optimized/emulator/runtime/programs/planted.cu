@@ -99,6 +99,18 @@ __global__ void lane_missing(int* out, bool wrong) {
   out[threadIdx.x] = got;
 }
 
+// Lanes that have nothing to add leave early; what shfl takes from them is undefined.
+__global__ void lanes_gone(int* sum, int count, bool wrong) {
+  const int i = threadIdx.x;
+  if (i >= count) return;
+  int v = i;
+  for (int d = 16; d > 0; d /= 2) {
+    const int other = __shfl_down_sync(0xffffffffu, v, d);  // PLANTED lanes_gone
+    if (wrong || i + d < count) v += other;
+  }
+  if (i == 0) *sum = v;
+}
+
 // The last block to arrive sums what all blocks wrote.
 __global__ void no_threadfence(int* values, unsigned* arrived, int* sum, bool wrong) {
   if (threadIdx.x != 0) return;
@@ -232,6 +244,11 @@ static void barrier_bugs(const char* which, bool wrong) {
     int* out = room(32);
     lane_missing<<<1, 32>>>(out, wrong);
     REQUIRE(wrong || read(out, 3) == 2);
+  }
+  if (asked(which, "lanes_gone")) {
+    int* sum = room(1);
+    lanes_gone<<<1, 32>>>(sum, 20, wrong);
+    REQUIRE(wrong || read(sum, 0) == 190);
   }
   if (asked(which, "deadlock")) {
     int* out = room(kThreads);
