@@ -1,5 +1,5 @@
-// What an attention kernel receives: the Problem and its tensors as plain pointers and strides.
-// Knows the C ABI and nothing of any algorithm.
+// What an attention kernel receives: the Problem and its tensors as plain pointers and strides, and
+// where in a cache a token lies. Knows the C ABI and nothing of any algorithm.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -26,10 +26,35 @@ struct View {
   }
 };
 
+/// One token's row in a cache: the first and the third index into k and v, and into scales per
+/// token.
+struct CachePlace {
+  int64_t block, slot;
+};
+
+/// Which place a token of a batch entry has. Contiguous, paged or a ring: attest_subject.h.
+struct CacheLayout {
+  View block_table;        // (batch, 1, pages, 1) int32, or data == nullptr: not paged
+  uint32_t page_size = 0;  // 0: not paged
+  uint32_t ring = 0;       // 0: no ring
+
+  /// Only of tokens that exist: entries of the block table behind the last one name no page.
+  __device__ CachePlace place(int b, uint32_t token) const {
+    if (page_size != 0) {
+      const auto* pages = static_cast<const int32_t*>(block_table.data);
+      return {pages[block_table.offset(b, 0, token / page_size)], token % page_size};
+    }
+    return {b, ring != 0 ? token % ring : token};
+  }
+};
+
 struct AttentionArguments {
-  View q;               // (batch, query_heads, queries, depth)
-  View k;               // (batch, kv_heads, capacity, depth)
-  View v;               // (batch, kv_heads, capacity, v_depth)
+  View q;         // (batch, query_heads, queries, depth)
+  View k;         // (blocks, kv_heads, slots, depth); a token's row is at cache.place()
+  View v;         // (blocks, kv_heads, slots, v_depth)
+  View k_scales;  // (blocks, kv_heads, slots, 1)         f32, or data == nullptr: all 1
+  View v_scales;  // likewise; strides are 0 where one number serves all
+  CacheLayout cache;
   View o;               // (batch, query_heads, queries, v_depth)
   View lse;             // (batch, query_heads, queries, 1)         f32
   View bias;            // (batch, query_heads, queries, keys)      f32, or data == nullptr
@@ -59,6 +84,9 @@ inline uint32_t format_of(DLDataType type) {
   }
   if (type.code == ATTEST_DL_FLOAT8_E5M2) {
     return ATTEST_E5M2;
+  }
+  if (type.code == kDLInt) {
+    return ATTEST_I8;
   }
   return type.bits == 16 ? ATTEST_F16 : ATTEST_F32;
 }
@@ -100,6 +128,37 @@ const Number* vector_of(const DLTensor& tensor) {
                                                                   tensor.byte_offset);
 }
 
+inline CacheLayout cache_layout_of(const AttestProblem& problem, const DLTensor& block_table) {
+  CacheLayout layout;
+  layout.page_size = static_cast<uint32_t>(problem.page_size);
+  layout.ring = static_cast<uint32_t>(problem.ring);
+  if (problem.page_size > 0) {
+    layout.block_table = view_of(block_table, 0, -1, 1);
+  }
+  return layout;
+}
+
+/// Scales of a cache as (block, head, slot), whatever one number of them serves.
+inline View scales_view_of(const AttestProblem& problem, const DLTensor& scales) {
+  switch (problem.scales) {
+    case ATTEST_SCALES_TENSOR:
+      return view_of(scales, -1, -1, -1);
+    case ATTEST_SCALES_HEAD:
+      return view_of(scales, -1, 0, -1);
+    case ATTEST_SCALES_TOKEN:
+      return view_of(scales, 0, 1, 2);
+    default:
+      return {};
+  }
+}
+
+/// What the stored row at `place` is multiplied by.
+__device__ inline float scale_at(const View& scales, int h, const CachePlace& place) {
+  return scales.data == nullptr
+             ? 1.0F
+             : static_cast<const float*>(scales.data)[scales.offset(place.block, h, place.slot)];
+}
+
 inline AttentionArguments arguments_of(const AttestAttention& attention) {
   const AttestProblem& problem = attention.problem;
   const bool has_bias = (problem.flags & ATTEST_BIAS) != 0;
@@ -110,6 +169,9 @@ inline AttentionArguments arguments_of(const AttestAttention& attention) {
   a.q = view_of(attention.q, 0, 1, 2);
   a.k = view_of(attention.k, 0, 1, 2);
   a.v = view_of(attention.v, 0, 1, 2);
+  a.k_scales = scales_view_of(problem, attention.k_scales);
+  a.v_scales = scales_view_of(problem, attention.v_scales);
+  a.cache = cache_layout_of(problem, attention.block_table);
   a.o = view_of(attention.o, 0, 1, 2);
   a.lse = view_of(attention.lse, 0, 1, 2);
   a.bias = has_bias ? view_of(attention.bias, 0, 1, 2) : View{};

@@ -1,67 +1,192 @@
-// cache_append: rows of new keys and values into the slots of a contiguous cache.
+// cache_append: rows of new keys and values into a cache, turned by their position and quantised on
+// the way.
 //
-// Algorithm: row r of batch entry b goes to slot lengths[b] + r, for r < new_lengths[b]; a row
-// whose slot is at or behind the capacity is dropped. One block copies one row of k and the same
-// row of v. Precision path: none; bits are copied, so every format is served by its width in bytes.
+// Algorithm: row r of batch entry b is token lengths[b] + r, for r < new_lengths[b], and goes to
+// that token's place in a contiguous cache, a page or a ring. A token that has no slot is dropped,
+// and so is one of a ring whose slot a later row of the same append takes. Of one row and KV head
+// the first warp of a block stores the key, the second one the value.
+// Precision path: input is widened to f32 exactly. A turned column is fma(x, cos, -+ y sin), with
+// y sin rounded to f32 before. With scales the number is divided by its row's scale (IEEE
+// division), and is rounded to the format of the cache to nearest even; what lies beyond the
+// largest number of the format becomes the largest. A scale per token is the largest magnitude of
+// the row, after turning, divided by that largest number (IEEE division), or 1 where that is 0.
+// A row that is neither turned nor scaled nor of another format is copied bit by bit.
 // Launch: 64 threads; grid.x = batch * kv_heads * rows.
-// Preconditions: cache and new rows of one format; last strides 1; new_lengths <= rows.
+// Preconditions: last strides 1; new_lengths <= rows; with rope an even depth, and a row of the
+// rotations for every token; entries of the block table name pages.
 #include "optimized/kernels/attention_arguments.cuh"
+#include "optimized/kernels/elements.cuh"
 #include "optimized/kernels/launchers.hpp"
 
 namespace attest::kernels {
 namespace {
 
-constexpr int kThreads = 64;
+constexpr int kWarp = 32;
 
 struct AppendArguments {
-  View k;                      // (batch, kv_heads, capacity, depth)
-  View v;                      // (batch, kv_heads, capacity, v_depth)
-  View new_k;                  // (batch, kv_heads, rows, depth)
-  View new_v;                  // (batch, kv_heads, rows, v_depth)
+  View k;                   // (blocks, kv_heads, slots, depth)
+  View v;                   // (blocks, kv_heads, slots, v_depth)
+  View new_k;               // (batch, kv_heads, rows, depth)
+  View new_v;               // (batch, kv_heads, rows, v_depth)
+  View k_scales, v_scales;  // (blocks, kv_heads, slots, 1), or data == nullptr
+  View rotations;           // (1, 1, positions, depth)      cosines, then sines
+  CacheLayout cache;
   const int32_t* lengths;      // (batch)
   const int32_t* new_lengths;  // (batch)
-  int64_t kv_heads, capacity, rows, depth, v_depth;
+  int64_t kv_heads, rows;
+  uint32_t capacity;
+  int depth, v_depth;
+  uint32_t rope;
+  bool scale_per_token;
 };
 
-template <class Bits>
-__device__ void copy_row(const View& to, int64_t slot, const View& from, int64_t row, int b, int h,
-                         int64_t width) {
-  Bits* target = static_cast<Bits*>(to.data) + to.offset(b, h, slot);
-  const Bits* source = static_cast<const Bits*>(from.data) + from.offset(b, h, row);
-  for (int64_t column = threadIdx.x; column < width; column += kThreads) {
-    target[column] = source[column];
+/// A row on its way into the cache. `rotation`: its cosines and sines, or nullptr.
+struct Row {
+  const void* from;
+  void* to;
+  float* scale;
+  const float* rotation;
+  int64_t from_offset, to_offset;
+  uint32_t from_format, to_format, rope;
+  int width;
+};
+
+/// Column c of the row, turned. Error: two roundings of what is subtracted or added, one of the
+/// sum.
+__device__ float turned(const Row& row, int c) {
+  const float x = load_any(row.from_format, row.from, row.from_offset + c);
+  if (row.rotation == nullptr) {
+    return x;
   }
+  const int half = row.width / 2;
+  const bool halves = row.rope == ATTEST_ROPE_HALVES;
+  const bool first = halves ? c < half : c % 2 == 0;
+  const int pair = halves ? (first ? c : c - half) : c / 2;
+  const int beside = halves ? half : 1;
+  const int partner = first ? c + beside : c - beside;
+  const float y = load_any(row.from_format, row.from, row.from_offset + partner);
+  const float crossed = __fmul_rn(y, row.rotation[half + pair]);
+  return fmaf(x, row.rotation[pair], first ? -crossed : crossed);
+}
+
+/// By one warp.
+__device__ float largest_magnitude(const Row& row, int lane) {
+  float largest = 0.0F;
+  for (int c = lane; c < row.width; c += kWarp) {
+    largest = fmaxf(largest, fabsf(turned(row, c)));
+  }
+  for (int lanes = 1; lanes < kWarp; lanes *= 2) {
+    largest = fmaxf(largest, __shfl_xor_sync(0xFFFFFFFFU, largest, lanes));
+  }
+  return largest;
 }
 
 template <class Bits>
-__global__ void __launch_bounds__(kThreads)
+__device__ void copy_row(const Row& row, int lane) {
+  for (int c = lane; c < row.width; c += kWarp) {
+    static_cast<Bits*>(row.to)[row.to_offset + c] =
+        static_cast<const Bits*>(row.from)[row.from_offset + c];
+  }
+}
+
+__device__ void copy_bits(const Row& row, int lane) {
+  if (row.to_format == ATTEST_F32) {
+    copy_row<uint32_t>(row, lane);
+  } else if (row.to_format == ATTEST_F16 || row.to_format == ATTEST_BF16) {
+    copy_row<uint16_t>(row, lane);
+  } else {
+    copy_row<uint8_t>(row, lane);
+  }
+}
+
+/// By one warp.
+__device__ void store_row(const Row& row, bool scale_per_token, int lane) {
+  if (row.rotation == nullptr && row.scale == nullptr && row.from_format == row.to_format) {
+    return copy_bits(row, lane);
+  }
+  float scale = 1.0F;
+  if (scale_per_token) {
+    const float largest = largest_magnitude(row, lane) / largest_of(row.to_format);
+    scale = largest == 0.0F ? 1.0F : largest;  // also where the quotient is too small for an f32
+    if (lane == 0) {
+      *row.scale = scale;
+    }
+  } else if (row.scale != nullptr) {
+    scale = *row.scale;
+  }
+  for (int c = lane; c < row.width; c += kWarp) {
+    store_saturating(row.to_format, row.to, row.to_offset + c, turned(row, c) / scale);
+  }
+}
+
+__device__ float* scale_of(const View& scales, int h, const CachePlace& place) {
+  return scales.data == nullptr
+             ? nullptr
+             : static_cast<float*>(scales.data) + scales.offset(place.block, h, place.slot);
+}
+
+__global__ void __launch_bounds__(2 * kWarp)
     cache_append(const __grid_constant__ AppendArguments a) {
-  const int64_t row = blockIdx.x % a.rows;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int64_t r = blockIdx.x % a.rows;
   const int h = static_cast<int>(blockIdx.x / a.rows % a.kv_heads);
   const int b = static_cast<int>(blockIdx.x / a.rows / a.kv_heads);
-  const int64_t slot = a.lengths[b] + row;
-  if (row >= a.new_lengths[b] || slot >= a.capacity) {
+  const auto before = static_cast<uint32_t>(a.lengths[b]);
+  const auto added = static_cast<uint32_t>(a.new_lengths[b]);
+  const uint32_t token = before + static_cast<uint32_t>(r);
+  const bool has_slot =
+      a.cache.ring != 0 ? before + added - token <= a.cache.ring : token < a.capacity;
+  if (r >= added || !has_slot) {
     return;
   }
-  copy_row<Bits>(a.k, slot, a.new_k, row, b, h, a.depth);
-  copy_row<Bits>(a.v, slot, a.new_v, row, b, h, a.v_depth);
+  const CachePlace place = a.cache.place(b, token);
+  Row row{};
+  row.rope = a.rope;
+  if (threadIdx.x < kWarp) {
+    row.from = a.new_k.data, row.from_format = a.new_k.format;
+    row.from_offset = a.new_k.offset(b, h, r);
+    row.to = a.k.data, row.to_format = a.k.format;
+    row.to_offset = a.k.offset(place.block, h, place.slot);
+    row.scale = scale_of(a.k_scales, h, place);
+    row.width = a.depth;
+    if (a.rope != ATTEST_ROPE_NONE) {
+      row.rotation = static_cast<const float*>(a.rotations.data) + a.rotations.offset(0, 0, token);
+    }
+  } else {
+    row.from = a.new_v.data, row.from_format = a.new_v.format;
+    row.from_offset = a.new_v.offset(b, h, r);
+    row.to = a.v.data, row.to_format = a.v.format;
+    row.to_offset = a.v.offset(place.block, h, place.slot);
+    row.scale = scale_of(a.v_scales, h, place);
+    row.width = a.v_depth;
+  }
+  store_row(row, a.scale_per_token, lane);
 }
 
 }  // namespace
 
 cudaError_t launch_cache_append(const AttestAppend& append) {
+  const AttestProblem& problem = append.problem;
   AppendArguments a{};
   a.k = view_of(append.k, 0, 1, 2);
   a.v = view_of(append.v, 0, 1, 2);
   a.new_k = view_of(append.new_k, 0, 1, 2);
   a.new_v = view_of(append.new_v, 0, 1, 2);
+  a.k_scales = scales_view_of(problem, append.k_scales);
+  a.v_scales = scales_view_of(problem, append.v_scales);
+  a.cache = cache_layout_of(problem, append.block_table);
   a.lengths = vector_of<int32_t>(append.lengths);
   a.new_lengths = vector_of<int32_t>(append.new_lengths);
   a.kv_heads = append.new_k.shape[1];
-  a.capacity = append.k.shape[2];
   a.rows = append.new_k.shape[2];
-  a.depth = append.new_k.shape[3];
-  a.v_depth = append.new_v.shape[3];
+  a.capacity = static_cast<uint32_t>(problem.capacity);
+  a.depth = static_cast<int>(append.new_k.shape[3]);
+  a.v_depth = static_cast<int>(append.new_v.shape[3]);
+  a.rope = problem.rope;
+  if (problem.rope != ATTEST_ROPE_NONE) {
+    a.rotations = view_of(append.rotations, -1, -1, 0);
+  }
+  a.scale_per_token = problem.scales == ATTEST_SCALES_TOKEN;
   const int64_t blocks = append.new_k.shape[0] * a.kv_heads * a.rows;
   if (blocks == 0) {
     return cudaSuccess;
@@ -69,19 +194,8 @@ cudaError_t launch_cache_append(const AttestAppend& append) {
   if (blocks > INT32_MAX) {
     return cudaErrorInvalidConfiguration;
   }
-  const auto grid = static_cast<unsigned>(blocks);
-  const auto stream = static_cast<cudaStream_t>(append.stream);
-  switch (append.k.dtype.bits) {
-    case 32:
-      cache_append<uint32_t><<<grid, kThreads, 0, stream>>>(a);
-      break;
-    case 16:
-      cache_append<uint16_t><<<grid, kThreads, 0, stream>>>(a);
-      break;
-    default:
-      cache_append<uint8_t><<<grid, kThreads, 0, stream>>>(a);
-      break;
-  }
+  cache_append<<<static_cast<unsigned>(blocks), 2 * kWarp, 0,
+                 static_cast<cudaStream_t>(append.stream)>>>(a);
   return cudaGetLastError();
 }
 

@@ -26,21 +26,7 @@ int32_t outcome(const char* operation, cudaError_t status) {
   return 1;
 }
 
-/// Caches other than contiguous ones in the format of the inputs.
-const char* declines_cache(const AttestProblem& problem) {
-  if (problem.cache != problem.input || problem.scales != ATTEST_SCALES_NONE) {
-    return "caches are of the format of the inputs, without scales";
-  }
-  if (problem.page_size > 0 || problem.ring > 0) {
-    return "caches are contiguous";
-  }
-  return nullptr;
-}
-
 const char* declines_attention(const AttestProblem& problem) {
-  if (const char* reason = declines_cache(problem)) {
-    return reason;
-  }
   if (problem.depth < 1 || problem.depth > kDepthLimit || problem.v_depth < 1 ||
       problem.v_depth > kDepthLimit) {
     return "depth and v_depth must lie between 1 and 256";
@@ -48,6 +34,9 @@ const char* declines_attention(const AttestProblem& problem) {
   if (problem.output != ATTEST_F32 && problem.output != ATTEST_F16 &&
       problem.output != ATTEST_BF16) {
     return "outputs are f32, f16 or bf16";
+  }
+  if (problem.cache > ATTEST_I8) {
+    return "caches are f32, f16, bf16, e4m3, e5m2 or i8";
   }
   if (problem.queries > kRowLimit || problem.keys > kRowLimit || problem.splits > kRowLimit) {
     return "queries, keys and splits must not exceed 2^30";
@@ -63,6 +52,11 @@ const char* declines(uint32_t operation, const AttestProblem* problem) {
   switch (operation) {
     case ATTEST_PREFILL:
       reason = declines_attention(*problem);
+      if (problem->cache != problem->input || problem->scales != ATTEST_SCALES_NONE ||
+          problem->page_size > 0 || problem->ring > 0) {
+        reason =
+            "prefill takes k and v as they are; decode takes what is quantised, paged or a ring";
+      }
       if (reason == nullptr && flash_prefill_blocks(*problem) > kBlockLimit) {
         reason = "more tiles of queries than a grid can have blocks";
       }
@@ -74,8 +68,8 @@ const char* declines(uint32_t operation, const AttestProblem* problem) {
       }
       return reason;
     case ATTEST_APPEND:
-      return problem->rope != ATTEST_ROPE_NONE ? "keys are appended as they are"
-                                               : declines_cache(*problem);
+    case ATTEST_COPY_PAGES:
+      return problem->cache > ATTEST_I8 ? "caches are f32, f16, bf16, e4m3, e5m2 or i8" : nullptr;
     case ATTEST_PROJECTION:
       if ((problem->flags & ATTEST_BIAS) != 0) {
         return "projections have no bias";
@@ -101,6 +95,9 @@ int32_t decode(const AttestAttention* attention) {
 }
 int32_t append(const AttestAppend* request) {
   return outcome("cache_append", launch_cache_append(*request));
+}
+int32_t copy_pages(const AttestPageCopy* request) {
+  return outcome("page_copy", launch_page_copy(*request));
 }
 int32_t project(const AttestProjection* request) {
   return outcome("projection", launch_projection(*request));
@@ -144,7 +141,9 @@ extern "C" __attribute__((visibility("default"))) const AttestSubject* attest_su
   static const AttestSubject subject = {
       .abi_version = ATTEST_ABI_VERSION,
       .struct_bytes = sizeof(AttestSubject),
-      .name = "attest kernels: mma_prefill, flash_prefill, split_keys, cache_append, projection",
+      .name =
+          "attest kernels: mma_prefill, flash_prefill, split_keys, cache_append, page_copy, "
+          "projection",
       .device_type = kDLCUDA,
       .promises = ATTEST_DETERMINISTIC | ATTEST_BATCH_INVARIANT,
       .precision = kernels::kPrecision,
@@ -156,6 +155,7 @@ extern "C" __attribute__((visibility("default"))) const AttestSubject* attest_su
       .append = kernels::append,
       .projection = kernels::project,
       .precision_for = kernels::precision_for,
+      .copy_pages = kernels::copy_pages,
   };
   return abi_version == ATTEST_ABI_VERSION ? &subject : nullptr;
 }

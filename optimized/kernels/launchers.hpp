@@ -29,6 +29,7 @@ int64_t split_keys_scratch_floats(const AttestProblem& problem);
 cudaError_t launch_split_keys(const AttestAttention& attention);
 
 cudaError_t launch_cache_append(const AttestAppend& append);
+cudaError_t launch_page_copy(const AttestPageCopy& copy);
 
 cudaError_t launch_projection(const AttestProjection& projection);
 

@@ -1,25 +1,35 @@
 // split_keys: attention of few queries over many cached keys, which are split into parts that are
 // attended to independently and combined afterwards.
 //
-// Algorithm: Flash-Decoding. One warp takes up to four rows that share a KV head (heads of a group
-// and queries alike) and one part of the keys. It scores 32 keys at a time, one key per lane, and
-// keeps m, l and an unscaled O per row; these go to scratch. A second kernel brings the parts of a
-// row to their common maximum and adds them.
-// Precision path: inputs are widened to f32 exactly; q.k is a chain of f32 FMAs in rising column
-// order; logits as logits.cuh says; weights f32, never rounded further (P format f32); P V is a
+// Algorithm: Flash-Decoding with packed heads. A block takes one part of the keys of one KV head
+// and up to 16 rows that read it (all heads of the group, of one query after another), so that K
+// and V leave memory once for all of them. It brings 32 keys at a time, wherever the cache has
+// them, into shared memory; a warp keeps up to four rows, scores one key per lane, and holds m, l
+// and an unscaled O per row, which go to scratch. A second kernel brings the parts of a row to
+// their common maximum and adds them.
+// Which keys form a part, and why a row's bits depend on nothing but itself and its own keys:
+// decode_parts.cuh.
+// Precision path: q and the cache are widened to f32 exactly; q.k is a chain of f32 FMAs in rising
+// column order, then multiplied by the scale of the stored key; logits as logits.cuh says; weights
+// f32, never rounded further (P format f32), multiplied by the scale of the stored value; P V is a
 // chain of f32 FMAs in rising key order, rescaled once per 32 keys when the maximum grows, and once
 // more when the parts are combined; the row sum is kept per lane and added over 32 lanes at the end
-// of a part; IEEE division; one rounding to the output format. Launch: both kernels 32 threads;
-// split_keys: grid.x = batch * kv_heads * groups of rows * parts; combine_parts: grid.x = batch *
-// query_heads * queries. Preconditions: depth and v_depth in [1, 256]; last strides 1; lengths
-// within queries and keys; split_keys_scratch_floats() floats of scratch. A part without keys
-// (there may be more parts than keys) still writes its m = -inf, l = 0, O = 0: scratch arrives
-// poisoned. Never read and never written: as in flash_prefill.cu.
+// of a part; IEEE division; one rounding to the output format.
+// Launch: split_keys: 32 threads per four rows of a tile, up to 128; grid.x = batch * kv_heads *
+// tiles of rows * splits; dynamic shared memory. combine_parts: 32 threads; grid.x = batch *
+// query_heads * queries.
+// Preconditions: depth and v_depth in [1, 256]; last strides 1; lengths within queries and keys;
+// split_keys_scratch_floats() floats of scratch. A part behind the last key is neither written nor
+// read; one that has keys but hides them all writes m = -inf, l = 0, O = 0. Never read: entries of
+// the block table and rows of the cache that no row of a tile sees. Never written: as in
+// flash_prefill.cu.
 #include "optimized/kernels/attention_arguments.cuh"
+#include "optimized/kernels/decode_parts.cuh"
 #include "optimized/kernels/elements.cuh"
 #include "optimized/kernels/launchers.hpp"
 #include "optimized/kernels/logits.cuh"
 #include "optimized/kernels/online_softmax.cuh"
+#include "optimized/kernels/tiles.cuh"
 
 namespace attest::kernels {
 namespace {
@@ -27,35 +37,9 @@ namespace {
 constexpr int kWarp = 32;
 static_assert(kKeyBlock == kWarp, "one key per lane");
 constexpr int kColumnGroups = kDepthLimit / kWarp;
-
-/// Scratch of one call: parts of all rows, (splits, rows) and (splits, rows, v_depth), where row is
-/// (b * query_heads + h) * queries + i.
-struct Parts {
-  float* m;
-  float* l;
-  float* o;
-  int64_t rows;
-  int splits;
-};
-
-Parts parts_of(const AttestAttention& attention) {
-  const AttestProblem& problem = attention.problem;
-  Parts parts{};
-  parts.rows = problem.batch * problem.query_heads * problem.queries;
-  parts.splits = static_cast<int>(problem.splits);
-  parts.m = static_cast<float*>(attention.scratch);
-  parts.l = parts.m + parts.splits * parts.rows;
-  parts.o = parts.l + parts.splits * parts.rows;
-  return parts;
-}
-
-/// Keys [begin, end) of one part. The last parts are short or empty when splits does not divide.
-__device__ KeyRange keys_of_part(int keys, int splits, int part) {
-  const int span = (keys + splits - 1) / splits;
-  const int64_t begin = static_cast<int64_t>(part) * span;
-  return {static_cast<int>(min(begin, static_cast<int64_t>(keys))),
-          static_cast<int>(min(begin + span, static_cast<int64_t>(keys)))};
-}
+constexpr int kRowsPerWarp = 4;
+constexpr int kThreadsMost = kWarp * kRowsPerTile / kRowsPerWarp;
+constexpr int kBlocksPerProcessor = 2;  // leaves every thread the 255 registers there are
 
 __device__ float largest_of_warp(float x) {
   for (int lanes = 1; lanes < kWarp; lanes *= 2) {
@@ -70,109 +54,142 @@ __device__ float sum_of_warp(float x) {
   return x;
 }
 
-/// S = Q K^T for the rows of this warp and the key of this lane.   q (kRows, kDepthLimit)
-template <uint32_t kFormat, int kRows>
-__device__ void multiply_q_k(const AttentionArguments& a, const float (*q)[kDepthLimit],
-                             int64_t k_row, float (&s)[kRows]) {
-  for (int column = 0; column < a.depth; column += 4) {
-    const int left = a.depth - column;
-    const float4 y = a.k.vectors && left >= 4
-                         ? load_four<kFormat>(a.k.data, k_row + column)
-                         : load_up_to_four<kFormat>(a.k.data, k_row + column, left);
+/// Rows of k or v into shared memory. A warp deals its lanes to columns first, then to rows.
+template <uint32_t kFormat>
+__device__ void load_keys(const Tile& tile, const View& cache, const int64_t* offsets) {
+  const int shift = min(tile.shift, 5);  // 2^5 lanes
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int first_column = (lane & ((1 << shift) - 1)) * 4;
+  const int step = static_cast<int>(blockDim.x) >> shift;
+  for (int row = static_cast<int>(threadIdx.x) >> shift; row < kKeyBlock; row += step) {
+    const int64_t offset = offsets[row];
+    float* to = tile.data + row * tile.row_step + first_column / 4 * tile.group_step;
+    for (int column = first_column; column < tile.width; column += 4 << shift) {
+      const int left = tile.width - column;
+      float4 four = {0.0F, 0.0F, 0.0F, 0.0F};
+      if (offset >= 0) {
+        four = cache.vectors && left >= 4
+                   ? load_four<kFormat>(cache.data, offset + column)
+                   : load_up_to_four<kFormat>(cache.data, offset + column, left);
+      }
+      *reinterpret_cast<float4*>(to) = four;
+      to += tile.group_step << shift;
+    }
+  }
+}
+
+/// S = Q K^T for the rows of a warp and the key of a lane.   q (kRows, q_pitch)
+template <int kRows>
+__device__ void multiply_q_k(const float* q, int q_pitch, const Tile& k, int key,
+                             float (&s)[kRows]) {
+  const float* row = k.data + key * k.row_step;
+  for (int column = 0; column < k.width; column += 4) {
+    const float4 y = *reinterpret_cast<const float4*>(row);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      const float4 x = *reinterpret_cast<const float4*>(&q[r][column]);
+      const float4 x = *reinterpret_cast<const float4*>(q + r * q_pitch + column);
       s[r] = fmaf(x.x, y.x, s[r]);
       s[r] = fmaf(x.y, y.y, s[r]);
       s[r] = fmaf(x.z, y.z, s[r]);
       s[r] = fmaf(x.w, y.w, s[r]);
     }
+    row += k.group_step;
   }
 }
 
-template <uint32_t kFormat, int kRows>
-__global__ void __launch_bounds__(kWarp)
+/// Floats of shared memory of a block of `warps`, in this order: Q, K, V, P.
+struct SharedParts {
+  int q_pitch, k, v, p, floats;
+};
+__host__ __device__ SharedParts shared_parts(int tile_rows, int depth, int v_depth) {
+  SharedParts parts{};
+  parts.q_pitch = (depth + 3) / 4 * 4;
+  parts.k = tile_rows * parts.q_pitch;
+  parts.v = parts.k + parts.q_pitch / 4 * group_major_pitch(kKeyBlock);
+  parts.p = parts.v + kKeyBlock * row_major_pitch(v_depth);
+  parts.floats = parts.p + tile_rows * kKeyBlock;
+  return parts;
+}
+
+/// What the rows of a warp weigh the stored value of one key with.
+template <int kRows>
+struct alignas(kRows * sizeof(float)) Weights {
+  float of[kRows];
+};
+
+template <uint32_t kCache, int kRows>
+__global__ void __launch_bounds__(kThreadsMost, kBlocksPerProcessor)
     split_keys(const __grid_constant__ AttentionArguments a, const __grid_constant__ Parts parts,
-               unsigned row_groups) {
-  __shared__ __align__(16) float q_rows[kRows][kDepthLimit];
-  __shared__ __align__(16) float p_rows[kRows][kKeyBlock];
-  const int lane = threadIdx.x;
-  const int part = static_cast<int>(blockIdx.x % parts.splits);
-  unsigned rest = blockIdx.x / parts.splits;
-  const int first_row = static_cast<int>(rest % row_groups) * kRows;
-  rest /= row_groups;
-  const int kv_head = static_cast<int>(rest % a.kv_heads);
-  const int b = static_cast<int>(rest / a.kv_heads);
-  const int group = a.query_heads / a.kv_heads;
-  const int queries = query_count(a, b);
-  const int keys = key_count(a, b);
-  const int64_t diagonal = diagonal_of(a, queries, keys);
-  const KeyRange mine = keys_of_part(keys, parts.splits, part);
-
-  // Rows of a KV head are numbered head by head: row r is query r % queries of head r / queries.
-  int head[kRows];
-  int query[kRows];
-  KeyRange range[kRows];
-  bool live[kRows];
-  int begin = mine.end;
-  int end = mine.begin;
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-    const int row = first_row + r;
-    head[r] = kv_head * group + row / a.queries;
-    query[r] = row % a.queries;
-    live[r] = row < group * a.queries && query[r] < queries;
-    range[r] = {0, 0};
-    if (live[r]) {
-      const KeyRange seen = keys_seen_by(a, query[r] + diagonal, keys);
-      range[r] = {max(seen.begin, mine.begin), min(seen.end, mine.end)};
-      begin = min(begin, range[r].begin);
-      end = max(end, range[r].end);
-    }
-    const int64_t q_row = a.q.offset(b, head[r], query[r]);
-    for (int column = lane; column < (a.depth + 3) / 4 * 4; column += kWarp) {
-      const bool there = live[r] && column < a.depth;
-      q_rows[r][column] = there ? load_one<kFormat>(a.q.data, q_row + column) : 0.0F;
-    }
+               unsigned row_tiles) {
+  extern __shared__ __align__(16) float shared[];
+  __shared__ KeyTile<kKeyBlock> key_tile;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  const DecodeBlock block = decode_block(a, parts.splits, row_tiles);
+  if (block.idle) {
+    return;
   }
-  __syncwarp();
 
+  const int tile_rows = static_cast<int>(blockDim.x) / kWarp * kRows;
+  const SharedParts places = shared_parts(tile_rows, a.depth, a.v_depth);
+  const Tile k_tile = group_major_tile(shared + places.k, kKeyBlock, a.depth);
+  const Tile v_tile = row_major_tile(shared + places.v, kKeyBlock, a.v_depth);
+  float* q = shared + warp * kRows * places.q_pitch;  // (kRows, q_pitch)
+  auto* p = reinterpret_cast<Weights<kRows>*>(shared + places.p) + warp * kKeyBlock;
+
+  PackedRow row[kRows];
   float m[kRows];
   float l[kRows];
   float acc[kRows][kColumnGroups];  // column lane + 32 c
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
+    row[r] = packed_row(a, block, warp * kRows + r);
     m[r] = -INFINITY;
     l[r] = 0.0F;
 #pragma unroll
     for (int c = 0; c < kColumnGroups; ++c) {
       acc[r][c] = 0.0F;
     }
+    const int64_t q_row = a.q.offset(block.b, row[r].head, row[r].query);
+    for (int column = lane; column < places.q_pitch; column += kWarp) {
+      const bool there = row[r].live && column < a.depth;
+      q[r * places.q_pitch + column] =
+          there ? load_any(a.q.format, a.q.data, q_row + column) : 0.0F;
+    }
   }
 
-  for (int j0 = begin; j0 < end; j0 += kKeyBlock) {
+  const int hidden = block.seen.begin - block.mine.begin;
+  for (int j0 = block.mine.begin + hidden / kKeyBlock * kKeyBlock; j0 < block.seen.end;
+       j0 += kKeyBlock) {
+    find_keys(a, block, j0, key_tile);
+    __syncthreads();
+    load_keys<kCache>(k_tile, a.k, key_tile.k);
+    load_keys<kCache>(v_tile, a.v, key_tile.v);
+    __syncthreads();
     const int j = j0 + lane;
     float s[kRows] = {};
-    if (j < end) {
-      multiply_q_k<kFormat, kRows>(a, q_rows, a.k.offset(b, kv_head, j), s);
-    }
+    multiply_q_k<kRows>(q, places.q_pitch, k_tile, lane, s);
     float rescale[kRows];
+    Weights<kRows> weights;
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       float z = -INFINITY;
-      if (contains(range[r], j)) {
-        z = logits_are_plain(a) ? s[r]
-                                : logit(a, logit_row(a, b, head[r], query[r], diagonal), s[r], j);
+      if (contains(row[r].range, j)) {
+        z = s[r] * key_tile.k_scale[lane];
+        if (!logits_are_plain(a)) {
+          z = logit(a, logit_row(a, block.b, row[r].head, row[r].query, block.diagonal), z, j);
+        }
       }
       const float largest = fmaxf(m[r], largest_of_warp(z));
-      const float p = weight(z, largest, a.bits_per_unit);
+      const float weight_of_key = weight(z, largest, a.bits_per_unit);
       rescale[r] = weight(m[r], largest, a.bits_per_unit);
       m[r] = largest;
-      l[r] = l[r] * rescale[r] + p;
-      p_rows[r][lane] = p;
+      l[r] = l[r] * rescale[r] + weight_of_key;
+      weights.of[r] = weight_of_key * key_tile.v_scale[lane];
     }
+    p[lane] = weights;
     __syncwarp();
-    const int count = min(end - j0, kKeyBlock);
+    const int count = min(block.seen.end - j0, kKeyBlock);
 #pragma unroll
     for (int c = 0; c < kColumnGroups; ++c) {
       const int column = lane + c * kWarp;
@@ -185,25 +202,25 @@ __global__ void __launch_bounds__(kWarp)
       }
       if (column < a.v_depth) {
         for (int n = 0; n < count; ++n) {
-          const float y = load_one<kFormat>(a.v.data, a.v.offset(b, kv_head, j0 + n) + column);
+          const float y = v_tile.data[n * v_tile.row_step + column];
+          const Weights<kRows> x = p[n];
 #pragma unroll
           for (int r = 0; r < kRows; ++r) {
-            acc[r][c] = fmaf(p_rows[r][n], y, acc[r][c]);
+            acc[r][c] = fmaf(x.of[r], y, acc[r][c]);
           }
         }
       }
     }
-    __syncwarp();  // before the next weights replace these
+    __syncthreads();  // before the next tile replaces this one
   }
 
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
     const float row_sum = sum_of_warp(l[r]);
-    if (!live[r]) {
+    if (!row[r].live) {
       continue;
     }
-    const int64_t row = (static_cast<int64_t>(b) * a.query_heads + head[r]) * a.queries + query[r];
-    const int64_t at = part * parts.rows + row;
+    const int64_t at = place_in_parts(a, parts, block, row[r]);
     if (lane == 0) {
       parts.m[at] = m[r];
       parts.l[at] = row_sum;
@@ -227,12 +244,13 @@ __global__ void __launch_bounds__(kWarp) combine_parts(const __grid_constant__ A
   if (i >= query_count(a, b)) {
     return;
   }
+  const int count = part_count(key_count(a, b), parts.splits);
   float m = -INFINITY;
-  for (int part = 0; part < parts.splits; ++part) {
+  for (int part = 0; part < count; ++part) {
     m = fmaxf(m, parts.m[part * parts.rows + row]);
   }
   float l = 0.0F;
-  for (int part = 0; part < parts.splits; ++part) {
+  for (int part = 0; part < count; ++part) {
     const int64_t at = part * parts.rows + row;
     l += parts.l[at] * weight(parts.m[at], m, a.bits_per_unit);
   }
@@ -243,7 +261,7 @@ __global__ void __launch_bounds__(kWarp) combine_parts(const __grid_constant__ A
   const int64_t o_row = a.o.offset(b, h, i);
   for (int column = threadIdx.x; column < a.v_depth; column += kWarp) {
     float acc = 0.0F;
-    for (int part = 0; part < parts.splits; ++part) {
+    for (int part = 0; part < count; ++part) {
       const int64_t at = part * parts.rows + row;
       acc += parts.o[at * a.v_depth + column] * weight(parts.m[at], m, a.bits_per_unit);
     }
@@ -251,37 +269,59 @@ __global__ void __launch_bounds__(kWarp) combine_parts(const __grid_constant__ A
   }
 }
 
-/// Few rows, as in the decode of one token without groups: four at a time would mostly idle.
-int rows_per_warp([[maybe_unused]] const AttestProblem& problem) {
-#ifdef ATTEST_FEWER_INSTANCES  // see flash_prefill.cu
-  return 4;
-#else
-  return problem.query_heads / problem.kv_heads * problem.queries == 1 ? 1 : 4;
-#endif
+int warps_per_block(const AttestProblem& problem) {
+  const int64_t rows = std::min<int64_t>(packed_rows(problem), kRowsPerTile);
+  return static_cast<int>((rows + kRowsPerWarp - 1) / kRowsPerWarp);
 }
 
-int64_t row_groups(const AttestProblem& problem) {
-  const int64_t rows = problem.query_heads / problem.kv_heads * problem.queries;
-  return (rows + rows_per_warp(problem) - 1) / rows_per_warp(problem);
-}
-
-template <uint32_t kFormat, int kRows>
-void launch(const AttestAttention& attention, const AttentionArguments& a, const Parts& parts) {
-  const auto stream = static_cast<cudaStream_t>(attention.stream);
+template <uint32_t kCache, int kRows>
+cudaError_t launch(const AttestAttention& attention, const AttentionArguments& a,
+                   const Parts& parts) {
+  const int warps = warps_per_block(attention.problem);
+  const int shared_bytes =
+      shared_parts(warps * kRows, a.depth, a.v_depth).floats * static_cast<int>(sizeof(float));
+  const auto kernel = split_keys<kCache, kRows>;
+  if (shared_bytes > 40 * 1024) {  // 48 KiB with KeyTile; more must be asked for
+    const cudaError_t status =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+    if (status != cudaSuccess) {
+      return status;
+    }
+  }
   const auto blocks = static_cast<unsigned>(split_keys_blocks(attention.problem));
-  split_keys<kFormat, kRows><<<blocks, kWarp, 0, stream>>>(
-      a, parts, static_cast<unsigned>(row_groups(attention.problem)));
+  kernel<<<blocks, warps * kWarp, shared_bytes, static_cast<cudaStream_t>(attention.stream)>>>(
+      a, parts, static_cast<unsigned>(row_tiles_of(attention.problem)));
+  return cudaGetLastError();
 }
 
-template <uint32_t kFormat>
-void launch_rows(const AttestAttention& attention, const AttentionArguments& a,
-                 const Parts& parts) {
-#ifndef ATTEST_FEWER_INSTANCES
-  if (rows_per_warp(attention.problem) == 1) {
-    return launch<kFormat, 1>(attention, a, parts);
+template <uint32_t kCache>
+cudaError_t launch_rows(const AttestAttention& attention, const AttentionArguments& a,
+                        const Parts& parts) {
+#ifndef ATTEST_FEWER_INSTANCES  // see flash_prefill.cu
+  // A single row, as in the decode of one token without groups: four would mostly idle.
+  if (packed_rows(attention.problem) == 1) {
+    return launch<kCache, 1>(attention, a, parts);
   }
 #endif
-  launch<kFormat, 4>(attention, a, parts);
+  return launch<kCache, kRowsPerWarp>(attention, a, parts);
+}
+
+cudaError_t launch_format(const AttestAttention& attention, const AttentionArguments& a,
+                          const Parts& parts) {
+  switch (a.k.format) {
+    case ATTEST_F32:
+      return launch_rows<ATTEST_F32>(attention, a, parts);
+    case ATTEST_F16:
+      return launch_rows<ATTEST_F16>(attention, a, parts);
+    case ATTEST_BF16:
+      return launch_rows<ATTEST_BF16>(attention, a, parts);
+    case ATTEST_E4M3:
+      return launch_rows<ATTEST_E4M3>(attention, a, parts);
+    case ATTEST_E5M2:
+      return launch_rows<ATTEST_E5M2>(attention, a, parts);
+    default:
+      return launch_rows<ATTEST_I8>(attention, a, parts);
+  }
 }
 
 }  // namespace
@@ -292,7 +332,7 @@ int64_t split_keys_scratch_floats(const AttestProblem& problem) {
 }
 
 int64_t split_keys_blocks(const AttestProblem& problem) {
-  return problem.batch * problem.kv_heads * row_groups(problem) * problem.splits;
+  return problem.batch * problem.kv_heads * row_tiles_of(problem) * problem.splits;
 }
 
 cudaError_t launch_split_keys(const AttestAttention& attention) {
@@ -301,24 +341,7 @@ cudaError_t launch_split_keys(const AttestAttention& attention) {
     return cudaSuccess;
   }
   const AttentionArguments a = arguments_of(attention);
-  switch (a.k.format) {
-    case ATTEST_F32:
-      launch_rows<ATTEST_F32>(attention, a, parts);
-      break;
-    case ATTEST_F16:
-      launch_rows<ATTEST_F16>(attention, a, parts);
-      break;
-    case ATTEST_BF16:
-      launch_rows<ATTEST_BF16>(attention, a, parts);
-      break;
-    case ATTEST_E4M3:
-      launch_rows<ATTEST_E4M3>(attention, a, parts);
-      break;
-    default:
-      launch_rows<ATTEST_E5M2>(attention, a, parts);
-      break;
-  }
-  const cudaError_t status = cudaGetLastError();
+  const cudaError_t status = launch_format(attention, a, parts);
   if (status != cudaSuccess) {
     return status;
   }
