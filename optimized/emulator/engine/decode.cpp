@@ -32,6 +32,9 @@ std::string why_undefined(const Spelling& s) {
   const bool together = s.opcode == Opcode::shfl || s.opcode == Opcode::vote ||
                         s.opcode == Opcode::match || s.opcode == Opcode::redux;
   if (together && !s.has(Modifier::sync)) return "warps no longer run in step; use the .sync form";
+  for (unsigned n = 0; n < s.type_count; ++n) {
+    if (s.types[n] == ptx::Type::b128) return "128-bit registers are not implemented";
+  }
   return "PTX has no such combination of types and modifiers";
 }
 

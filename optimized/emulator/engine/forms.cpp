@@ -32,12 +32,17 @@ struct Hash {
 
 /// Where a value lives and in which order others see it do not change what is computed.
 bool is_transparent(Opcode opcode) {
-  return opcode == Opcode::atom || opcode == Opcode::red;
+  return opcode == Opcode::atom || opcode == Opcode::red || opcode == Opcode::ld ||
+         opcode == Opcode::ldu || opcode == Opcode::st;
 }
 constexpr Modifier kPlacement[] = {
-    Modifier::global,  Modifier::shared,  Modifier::shared_cta, Modifier::shared_cluster,
-    Modifier::relaxed, Modifier::acquire, Modifier::release,    Modifier::acq_rel,
-    Modifier::cta,     Modifier::cluster, Modifier::gpu,        Modifier::sys};
+    Modifier::global,     Modifier::shared,    Modifier::shared_cta, Modifier::shared_cluster,
+    Modifier::relaxed,    Modifier::acquire,   Modifier::release,    Modifier::acq_rel,
+    Modifier::cta,        Modifier::cluster,   Modifier::gpu,        Modifier::sys,
+    Modifier::local,      Modifier::constant,  Modifier::param,      Modifier::param_entry,
+    Modifier::param_func, Modifier::volatile_, Modifier::weak,       Modifier::nc,
+    Modifier::ca,         Modifier::cg,        Modifier::cs,         Modifier::cv,
+    Modifier::lu,         Modifier::wb,        Modifier::wt};
 
 /// One place of a pattern: the words that may stand there, an empty one when it may stay free.
 std::vector<std::vector<std::string_view>> places_of(std::string_view pattern) {

@@ -26,10 +26,20 @@ struct Group {
   std::vector<std::vector<std::string>> rows;  // operands, then the result
 };
 
-const char* const kFiles[] = {
-    "arithmetic",      "comparison",      "half",           "conversion",   "integer",
-    "approximate",     "small",           "warp",           "integer_more", "memory",
-    "arithmetic_more", "comparison_more", "conversion_more"};
+const char* const kFiles[] = {"arithmetic",
+                              "comparison",
+                              "half",
+                              "conversion",
+                              "integer",
+                              "approximate",
+                              "small",
+                              "warp",
+                              "integer_more",
+                              "memory",
+                              "arithmetic_more",
+                              "comparison_more",
+                              "conversion_more",
+                              "movement"};
 constexpr std::uint64_t kKept = 0x5a5a5a5a5a5a5a5a;
 
 /// The blocks that a block's first line opens: one, or one for each of several spellings.
@@ -144,7 +154,8 @@ std::string program_for(const Group& group) {
       ".version 9.0\n.target sm_120a\n.address_size 64\n"
       ".visible .entry k(.param .u64 from, .param .u64 to)\n{{\n"
       ".shared .align 32 .b8 own[4096];\n"
-      ".reg .b8 %y, %y1;\n.reg .b16 %h, %h1;\n.reg .b32 %q, %q1, %sa;\n.reg .b64 %Q, %Q1, %ga;\n"
+      ".reg .b8 %y, %y1;\n.reg .b16 %h<3>, %h;\n.reg .b32 %q<3>, %q, %sa;\n.reg .b64 %Q<3>, %Q, "
+      "%ga;\n"
       ".reg .b128 %B;\n.reg .pred %p<4>;\n"
       ".reg .b64 %in, %to, %at;\n.reg .b32 %t, %third, %out32;\n.reg .pred %g;\n.reg .{0} %d;\n"
       "ld.param.u64 %in, [from];\nld.param.u64 %to, [to];\nmov.u32 %t, %tid.x;\n"
