@@ -64,13 +64,13 @@ __device__ inline void copy_rows(uint32_t tile, const RowSource& source, int fir
       source.data + (first_row + row) * source.row_bytes + first_chunk * kChunkColumns * 2;
   uint32_t to = tile + swizzled(row, first_chunk);
   const int padded = (source.columns + kStepColumns - 1) / kStepColumns * kStepColumns;
+  const unsigned behind_begin = first_row + row - source.begin;  // large for rows before it
 #pragma unroll 1
   for (int column = first_chunk * kChunkColumns; column < padded; column += kPanelColumns) {
+    const unsigned rows = column < source.columns ? max(source.end - source.begin, 0) : 0;
 #pragma unroll
     for (int i = 0; i < kRows; i += kRowsAtOnce) {
-      const int j = first_row + row + i;
-      const bool wanted = column < source.columns && j >= source.begin && j < source.end;
-      copy_or_zero(to + i * kPanelRowBytes, from + i * source.row_bytes, wanted);
+      copy_or_zero(to + i * kPanelRowBytes, from + i * source.row_bytes, behind_begin + i < rows);
     }
     from += kPanelRowBytes;
     to += panel_bytes(kRows);
