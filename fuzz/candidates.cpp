@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "properties/fills.hpp"
@@ -60,6 +61,12 @@ void drop_features(Problem& p) {
   p.spare_slots = plain.spare_slots;
   p.splits = plain.splits;
   p.chunk = plain.chunk;
+  p.cache = plain.cache;
+  p.scales = plain.scales;
+  p.page_size = plain.page_size;
+  p.page_order = plain.page_order;
+  p.ring = plain.ring;
+  p.rope = plain.rope;
 }
 
 Cases without_features(const Case& from) {
@@ -222,6 +229,38 @@ Cases with_f32(const Case& from) {
   return cases;
 }
 
+/// The format of the inputs, then without scales, then scales that serve more.
+Cases with_simpler_cache(const Case& from) {
+  Cases cases;
+  add(cases, from, [](Problem& p) {
+    p.cache = std::nullopt;
+    p.scales = Scales::none;
+  });
+  for (const Scales scales : {Scales::none, Scales::tensor, Scales::head}) {
+    if (scales >= from.problem.scales) break;
+    add(cases, from, [scales](Problem& p) { p.scales = scales; });
+  }
+  return cases;
+}
+
+/// A ring asks for as many slots as its window and rows: with either it shrinks by itself.
+Cases with_smaller_ring(const Case& from) {
+  Cases cases;
+  const Problem& p = from.problem;
+  if (p.ring == 0) return cases;
+  add(cases, from, [](Problem& q) { q.ring = 0; });
+  for (const Index ring : towards(p.window_left + p.queries, p.ring)) {
+    add(cases, from, [ring](Problem& q) { q.ring = ring; });
+  }
+  for (const Index left : towards(0, p.window_left)) {
+    add(cases, from, [left](Problem& q) {
+      q.ring -= q.window_left - left;
+      q.window_left = left;
+    });
+  }
+  return cases;
+}
+
 Cases with_default_scale(const Case& from) {
   Cases cases;
   add(cases, from, [](Problem& p) { p.scale = default_scale(p.depth); });
@@ -263,6 +302,11 @@ const std::vector<ShrinkDirection>& shrink_directions() {
       {"alibi", without<&Problem::alibi>},
       {"sinks", without<&Problem::sinks>},
       {"softcap", with_simpler_softcap},
+      {"cache", with_simpler_cache},
+      {"page_size", with_smaller<&Problem::page_size>},
+      {"page_order", with_smaller<&Problem::page_order>},
+      {"ring", with_smaller_ring},
+      {"rope", with_default<&Problem::rope>},
       {"window_left", with_simpler_window<&Problem::window_left>},
       {"window_right", with_simpler_window<&Problem::window_right>},
       {"causal", without<&Problem::causal>},

@@ -12,8 +12,8 @@ namespace attest {
 namespace {
 
 TEST(Candidates, AreLegalAndDiffer) {
-  for (std::uint64_t index = 0; index < 200; ++index) {
-    const Case from = draw_case("first", 5, index);
+  for (std::uint64_t index = 0; index < 400; ++index) {
+    const Case from = draw_case(index % 2 == 0 ? "first" : "quantised_path", 5, index);
     for (const ShrinkDirection& direction : shrink_directions()) {
       for (const Case& smaller : direction.smaller(from)) {
         EXPECT_NE(smaller, from) << direction.name;
@@ -26,6 +26,24 @@ TEST(Candidates, AreLegalAndDiffer) {
 TEST(Candidates, TheDefaultHasNone) {
   for (const ShrinkDirection& direction : shrink_directions()) {
     EXPECT_TRUE(direction.smaller(Case{}).empty()) << direction.name;
+  }
+}
+
+// Whatever a cache has can be left out, one thing after the other.
+TEST(Candidates, CachesBecomePlain) {
+  for (const char* line : {"q=1x1x1x4 kv=1x9x4 cache=i8 scales=token rope=pairs page=4 order=3",
+                           "q=1x1x2x4 kv=1x9x4 window=2,inf ring=9 cache=bf16"}) {
+    Case from = parse_case(line);
+    for (bool smaller = true; smaller;) {
+      smaller = false;
+      for (const ShrinkDirection& direction : shrink_directions()) {
+        const auto candidates = direction.smaller(from);
+        if (candidates.empty() || direction.name == "without features") continue;
+        from = candidates.back();
+        smaller = true;
+      }
+    }
+    EXPECT_EQ(from, Case{}) << print(from);
   }
 }
 

@@ -43,6 +43,10 @@ constexpr std::array kFeatures{
     Feature{"unequal_depths", [](const Problem& p) { return p.depth != p.v_depth; }},
     Feature{"own_scale", [](const Problem& p) { return p.scale != default_scale(p.depth); }},
     Feature{"spare_slots", [](const Problem& p) { return p.spare_slots > 0; }},
+    Feature{"pages", [](const Problem& p) { return p.page_size > 0; }},
+    Feature{"pages_permuted", [](const Problem& p) { return p.page_size > 0 && p.page_order > 0; }},
+    Feature{"ring", [](const Problem& p) { return p.ring > 0; }},
+    Feature{"rope", [](const Problem& p) { return p.rope != Rope::none; }},
     Feature{"splits", [](const Problem& p) { return p.splits > 1; }},
     Feature{"empty_row_nan", [](const Problem& p) { return p.empty_row == EmptyRow::nan; }},
     Feature{"lse_base_two", [](const Problem& p) { return p.lse_base == LogBase::two; }},
@@ -63,6 +67,12 @@ std::vector<std::string> features_of(const Case& test_case) {
     if (feature.present(test_case.problem)) names.emplace_back(feature.name);
   }
   names.push_back("format:" + std::string(name_of(test_case.problem.input)));
+  if (test_case.problem.cache) {
+    names.push_back("cache:" + std::string(name_of(*test_case.problem.cache)));
+  }
+  if (test_case.problem.scales != Scales::none) {
+    names.push_back("scales:" + std::string(name_of(test_case.problem.scales)));
+  }
   names.push_back("fill:" + test_case.fill);
   return names;
 }

@@ -31,6 +31,9 @@ TEST(Features, EachIsSeenAlone) {
       {"unequal_depths", [](Problem& p) { p.v_depth = 2; }},
       {"own_scale", [](Problem& p) { p.scale = 2; }},
       {"spare_slots", [](Problem& p) { p.spare_slots = 1; }},
+      {"pages", [](Problem& p) { p.page_size = 2; }},
+      {"ring", [](Problem& p) { p.ring = 2; }},
+      {"rope", [](Problem& p) { p.rope = Rope::pairs; }},
       {"splits", [](Problem& p) { p.splits = 2; }},
       {"empty_row_nan", [](Problem& p) { p.empty_row = EmptyRow::nan; }},
       {"lse_base_two", [](Problem& p) { p.lse_base = LogBase::two; }},
@@ -41,7 +44,7 @@ TEST(Features, EachIsSeenAlone) {
     edit(edited.problem);
     EXPECT_EQ(features_of(edited), (std::vector<std::string>{name, "format:f32", "fill:normal"}));
   }
-  const std::vector<std::string> in_company{"top_left", "no_keys"};
+  const std::vector<std::string> in_company{"top_left", "no_keys", "pages_permuted"};
   for (const std::string& name : feature_names()) {
     EXPECT_TRUE(edits.contains(name) || std::ranges::count(in_company, name) == 1) << name;
   }
@@ -55,6 +58,17 @@ TEST(Features, SomeComeOnlyInCompany) {
   EXPECT_EQ(features_of(edited),
             (std::vector<std::string>{"causal", "top_left", "lengths", "no_keys", "format:f32",
                                       "fill:normal"}));
+}
+
+TEST(Features, CachesSayTheirFormatAndScales) {
+  Case edited;
+  edited.problem.cache = Format::i8;
+  edited.problem.scales = Scales::token;
+  edited.problem.page_size = 2;
+  edited.problem.page_order = 1;
+  EXPECT_EQ(features_of(edited),
+            (std::vector<std::string>{"pages", "pages_permuted", "format:f32", "cache:i8",
+                                      "scales:token", "fill:normal"}));
 }
 
 }  // namespace

@@ -1,20 +1,39 @@
-// Append writes its slots: afterwards slot lengths[b] + r holds exactly the given row r, for every
+// Append writes its slots: afterwards the slot of token lengths[b] + r holds row r, for every
 // r < new_lengths[b] whose slot exists; every other slot of every batch entry is as it was.
-// No arithmetic is involved: compared bit for bit. The cache holds arbitrary patterns, NaN
-// included; the rows given are finite. Sees: slots off by one, rows behind the capacity written
-// elsewhere, heads or batch entries mixed, K and V confused, a cache that is cleared or copied only
-// in part.
+// A token's slot is its number, or that modulo the ring, of which the last token keeps it.
+// Over the reals: it is the definition.
+// In floating point: bits are copied where nothing is asked of them. Otherwise the stored number is
+// one to which some number of an interval is rounded: around the turned key, two roundings of each
+// of two products and their sum; around the quotient with the scale, one division, or the product
+// with a reciprocal, of the scale or of what it was made from: kQuotientRoundings. A scale per
+// token lies as close to the largest magnitude over the format's largest number. The caches before
+// hold arbitrary patterns, NaN included; the rows given are finite. Sees: slots off by one, rows
+// behind the capacity written elsewhere, heads or batch entries mixed, K and V confused, wrong
+// pages, positions and pairs of columns, rounding that truncates or wraps, scales of neighbours, a
+// cache that is cleared or copied only in part.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "properties/ask.hpp"
+#include "properties/cache_rows.hpp"
 #include "properties/catalogue.hpp"
 #include "properties/counter_random.hpp"
 #include "properties/judge.hpp"
+#include "reference/formats.hpp"
 #include "reference/oracle/exact.hpp"
 
 namespace attest {
 namespace {
+
+constexpr double kU = 0x1p-24;             // unit roundoff of f32
+constexpr double kQuotientRoundings = 3;   // of a scale, a reciprocal and a product
+constexpr double kTurnRoundings = 2;       // of a product and the sum
+constexpr double kRoom = 1 + 0x1p-20;      // for terms of second order, and double's own errors
+constexpr double kLeastNormal = 0x1p-126;  // what flushing may lose, per operation
+constexpr Index kZeroRow = 7;              // every seventh row is all zeros, at random
 
 /// Patterns that tell every element from its neighbours. `salt` tells tensors apart.
 Tensor patterned(Format format, Extent4 extent, std::uint64_t salt, bool finite) {
@@ -26,45 +45,53 @@ Tensor patterned(Format format, Extent4 extent, std::uint64_t salt, bool finite)
   return tensor;
 }
 
-void judge_tensor(Judge& judge, const Tensor& before, const Tensor& added, const Tensor& after,
-                  const CacheUpdate& update, std::string_view name) {
-  const Extent4& extent = before.extent;
-  for (Index b = 0; b < extent[0]; ++b) {
-    const Index first = update.lengths[static_cast<std::size_t>(b)];
-    const Index last = first + update.new_lengths[static_cast<std::size_t>(b)];
-    for (Index h = 0; h < extent[1]; ++h) {
-      for (Index slot = 0; slot < extent[2]; ++slot) {
-        const bool written = slot >= first && slot < last;
-        for (Index c = 0; c < extent[3]; ++c) {
-          const Index at = before.offset(b, h, slot, c);
-          const std::uint32_t right =
-              written ? added.bits(added.offset(b, h, slot - first, c)) : before.bits(at);
-          judge.demand(after.bits(at) == right, after.at(at), {b, h, slot, c},
-                       written ? std::string(name) + ": an appended slot must hold the given bits"
-                               : std::string(name) + ": this slot must stay as it was");
-        }
-      }
-    }
+/// Numbers of many sizes, a few of them too large for a narrow cache, and rows of zeros.
+Tensor of_many_sizes(Format format, Extent4 extent, std::uint64_t salt) {
+  Tensor tensor(format, extent);
+  const double most = facts(format).max_finite;
+  for (Index flat = 0; flat < tensor.count(); ++flat) {
+    const Index row = flat / extent[3];
+    const auto bits = random_bits(salt, Stream::other, 0, 0, row, flat % extent[3]);
+    if (random_bits(salt, Stream::other, 0, 0, row, -1)[0] % kZeroRow == 0) continue;
+    const int exponent = static_cast<int>(bits[0] % 12U) - 6 + (bits[1] % 16U == 0 ? 10 : 0);
+    const double size = std::ldexp(1 + (bits[2] % 4096U) / 4096.0, exponent);
+    tensor.set(flat, std::clamp((bits[3] & 1U) != 0 ? size : -size, -most, most));
   }
+  return tensor;
 }
 
-}  // namespace
+/// One per tensor or head, such that some numbers lie beyond what the format holds.
+Tensor given_scales(const Problem& p, Index slots, std::uint64_t salt) {
+  Tensor scales(Format::f32, scales_extent(p, slots));
+  for (Index flat = 0; flat < scales.count(); ++flat) {
+    const auto bits = random_bits(salt, Stream::other, 0, 0, 0, flat);
+    scales.set(flat,
+               std::ldexp(1 + (bits[0] % 1024U) / 1024.0, static_cast<int>(bits[1] % 6U) - 3));
+  }
+  return scales;
+}
 
-Verdict append_writes_its_slots(const Subject& subject, const Problem& problem,
-                                const Values& values) {
-  const Problem& p = problem;
-  const Index capacity = p.keys + p.spare_slots;
-  if (capacity == 0 || p.chunk == 0) return vacuous("no slot, or nothing to append");
+CacheUpdate update_for(const Problem& p, const Values& values) {
+  const Index capacity = p.ring > 0 ? p.ring : p.keys + p.spare_slots;
+  const Format cache = cache_format(p);
   CacheUpdate update;
-  update.k = patterned(p.input, {p.batch, p.kv_heads, capacity, p.depth}, 1, false);
-  update.v = patterned(p.input, {p.batch, p.kv_heads, capacity, p.v_depth}, 2, false);
-  update.new_k = patterned(p.input, {p.batch, p.kv_heads, p.chunk, p.depth}, 3, true);
-  update.new_v = patterned(p.input, {p.batch, p.kv_heads, p.chunk, p.v_depth}, 4, true);
+  update.k = patterned(cache, {p.batch, p.kv_heads, capacity, p.depth}, 1, false);
+  update.v = patterned(cache, {p.batch, p.kv_heads, capacity, p.v_depth}, 2, false);
+  const Extent4 k{p.batch, p.kv_heads, p.chunk, p.depth},
+      v{p.batch, p.kv_heads, p.chunk, p.v_depth};
+  update.new_k = stores_bits(p) ? patterned(p.input, k, 3, true) : of_many_sizes(p.input, k, 3);
+  update.new_v = stores_bits(p) ? patterned(p.input, v, 4, true) : of_many_sizes(p.input, v, 4);
   for (Index b = 0; b < p.batch; ++b) {
     // Batch entries append different numbers of rows: all, all but one, ..., none, all again.
     update.lengths.push_back(key_length(p, b));
     update.new_lengths.push_back(p.chunk - b % (p.chunk + 1));
   }
+  if (p.scales != Scales::none) {
+    update.k_scales = given_scales(p, capacity, 5);
+    update.v_scales = given_scales(p, capacity, 6);
+  }
+  if (p.rope != Rope::none) update.rotations = rotation_table(p.keys + p.chunk, p.depth);
+  if (!stores_bits(p)) return update;
   // The rows of the case itself where there are some, so that its fill plays a part.
   for (Index b = 0; b < p.batch; ++b) {
     for (Index h = 0; h < p.kv_heads; ++h) {
@@ -76,11 +103,140 @@ Verdict append_writes_its_slots(const Subject& subject, const Problem& problem,
       }
     }
   }
+  return update;
+}
+
+/// K or V, before and after.
+struct Side {
+  std::string_view name;
+  const Tensor &before, &added, &after;
+  const std::optional<Tensor>& scales_before;
+  const Tensor& scales_after;  // with scales per token
+};
+
+class Judgement {
+ public:
+  Judgement(const Problem& problem, const CacheUpdate& update, Judge& judge)
+      : p_(problem), update_(update), judge_(judge) {}
+
+  void judge(const Side& side) const {
+    const Extent4& extent = side.before.extent;
+    for (Index b = 0; b < extent[0]; ++b) {
+      const Index first = update_.lengths[static_cast<std::size_t>(b)];
+      const Index count = update_.new_lengths[static_cast<std::size_t>(b)];
+      for (Index slot = 0; slot < extent[2]; ++slot) {
+        const auto row = row_in_slot(p_, slot, first, count);
+        for (Index h = 0; h < extent[1]; ++h) {
+          if (!row) {
+            unchanged(side, b, h, slot);
+          } else if (stores_bits(p_)) {
+            copied(side, b, h, slot, *row);
+          } else {
+            rounded(side, b, h, slot, *row, first + *row);
+          }
+        }
+      }
+    }
+  }
+
+ private:
+  void unchanged(const Side& side, Index b, Index h, Index slot) const {
+    const std::string why = std::string(side.name) + ": this slot must stay as it was";
+    for (Index c = 0; c < side.before.extent[3]; ++c) {
+      const Index at = side.before.offset(b, h, slot, c);
+      judge_.demand(side.after.bits(at) == side.before.bits(at), side.after.at(at), {b, h, slot, c},
+                    why);
+    }
+    if (p_.scales != Scales::token) return;
+    const Index at = side.scales_after.offset(b, h, slot, 0);
+    judge_.demand(side.scales_after.bits(at) == side.scales_before->bits(at),
+                  side.scales_after.at(at), {b, h, slot, 0}, why + ", its scale too");
+  }
+
+  void copied(const Side& side, Index b, Index h, Index slot, Index row) const {
+    const std::string why = std::string(side.name) + ": an appended slot must hold the given bits";
+    for (Index c = 0; c < side.before.extent[3]; ++c) {
+      const Index at = side.after.offset(b, h, slot, c);
+      judge_.demand(side.after.bits(at) == side.added.bits(side.added.offset(b, h, row, c)),
+                    side.after.at(at), {b, h, slot, c}, why);
+    }
+  }
+
+  /// How far f32 may be from a turned element. Of what is not turned nothing is lost.
+  double turn_error(const Turned& element) const {
+    if (p_.rope == Rope::none) return 0;
+    return kTurnRoundings * kU * kRoom * element.magnitude + 3 * kLeastNormal;
+  }
+
+  void rounded(const Side& side, Index b, Index h, Index slot, Index row, Index position) const {
+    const bool key = side.name == "k";
+    const auto elements = turned_row(key ? p_.rope : Rope::none, row_at(side.added, b, h, row),
+                                     update_.rotations, position);
+    double scale = p_.scales == Scales::none ? 1 : scale_at(side.scales_before, b, h, slot);
+    if (p_.scales == Scales::token) {
+      scale = side.scales_after.at(b, h, slot, 0);
+      if (!judge_scale(side, elements, key, scale, {b, h, slot, 0})) return;
+    }
+    const Format format = side.after.format;
+    const bool scaled = p_.scales != Scales::none;
+    for (Index c = 0; c < side.after.extent[3]; ++c) {
+      const Turned& element = elements[static_cast<std::size_t>(c)];
+      const double off = key ? turn_error(element) : 0;
+      const double quotient = element.value / scale;
+      const double wide = off / scale + (scaled ? kQuotientRoundings * kU * kRoom *
+                                                          (std::fabs(quotient) + off / scale) +
+                                                      kLeastNormal
+                                                : 0);
+      const double low = decode(format, encode_saturating(format, quotient - wide));
+      const double high = decode(format, encode_saturating(format, quotient + wide));
+      const double got = side.after.at(b, h, slot, c);
+      const bool so = got >= low && got <= high;
+      judge_.demand(
+          so, got, {b, h, slot, c},
+          so ? "" : fmt::format("{}: {} to {} must be stored here", side.name, low, high));
+    }
+  }
+
+  bool judge_scale(const Side& side, const std::vector<Turned>& elements, bool key, double scale,
+                   const Where& where) const {
+    double least = 0, most = 0;
+    for (const Turned& element : elements) {
+      const double off = key ? turn_error(element) : 0;
+      least = std::max(least, std::fabs(element.value) - off);
+      most = std::max(most, std::fabs(element.value) + off);
+    }
+    const double largest = facts(side.after.format).max_finite;
+    const double error = kQuotientRoundings * kU * kRoom;
+    const double low = least / largest * (1 - error);
+    const double high = most / largest * (1 + error) + kLeastNormal;
+    const bool one = least == 0 && scale == 1;  // a row of zeros, or one that may be
+    const bool so = one || (most > 0 && scale > 0 && scale >= low && scale <= high);
+    judge_.demand(so, scale, where,
+                  so ? ""
+                     : fmt::format("{}: a scale of {} to {}, or 1 for zeros, must be stored here",
+                                   side.name, low, high));
+    return so;
+  }
+
+  const Problem& p_;
+  const CacheUpdate& update_;
+  Judge& judge_;
+};
+
+}  // namespace
+
+Verdict append_writes_its_slots(const Subject& subject, const Problem& problem,
+                                const Values& values) {
+  const Index capacity = problem.ring > 0 ? problem.ring : problem.keys + problem.spare_slots;
+  if (capacity == 0 || problem.chunk == 0) return vacuous("no slot, or nothing to append");
+  const CacheUpdate update = update_for(problem, values);
   const Answer answer = ask_append(subject, problem, update);
   if (answer.instead) return *answer.instead;
+  const Reply& reply = answer.reply;
   Judge judge;
-  judge_tensor(judge, update.k, update.new_k, answer.reply.k, update, "k");
-  judge_tensor(judge, update.v, update.new_v, answer.reply.v, update, "v");
+  const Judgement judgement(problem, update, judge);
+  judgement.judge({"k", update.k, update.new_k, reply.k, update.k_scales, reply.k_scales});
+  judgement.judge({"v", update.v, update.new_v, reply.v, update.v_scales, reply.v_scales});
   return judge.verdict();
 }
 

@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "properties/judge.hpp"
 #include "reference/text.hpp"
@@ -40,7 +41,8 @@ std::optional<Verdict> fault_of(Operation operation, const Reply& reply) {
 }  // namespace
 
 Operation attention_for(const Problem& problem) {
-  return problem.splits > 1 ? Operation::decode : Operation::prefill;
+  const bool served = problem.page_size > 0 || problem.ring > 0 || problem.cache.has_value();
+  return problem.splits > 1 || served ? Operation::decode : Operation::prefill;
 }
 
 Answer ask(const Subject& subject, Operation operation, const Problem& problem,
@@ -80,6 +82,29 @@ Answer ask_append(const Subject& subject, const Problem& problem, const CacheUpd
   }
   if (!answer.instead) {
     answer.instead = misshapen(kAppend, "v", answer.reply.v, update.v.format, update.v.extent);
+  }
+  if (problem.scales != Scales::token) return answer;
+  for (const auto& [what, before, after] :
+       {std::tuple{"k_scales", &update.k_scales, &answer.reply.k_scales},
+        std::tuple{"v_scales", &update.v_scales, &answer.reply.v_scales}}) {
+    if (answer.instead) break;
+    answer.instead = misshapen(kAppend, what, *after, Format::f32, (*before)->extent);
+  }
+  return answer;
+}
+
+Answer ask_copy_pages(const Subject& subject, const Problem& problem, const PageCopy& copy) {
+  constexpr Operation kCopy = Operation::copy_pages;
+  Answer answer;
+  answer.instead = refusal(subject, kCopy, static_cast<bool>(subject.copy_pages), problem);
+  if (answer.instead) return answer;
+  answer.reply = subject.copy_pages(problem, copy, Poison::nan);
+  answer.instead = fault_of(kCopy, answer.reply);
+  if (!answer.instead) {
+    answer.instead = misshapen(kCopy, "k", answer.reply.k, copy.k.format, copy.k.extent);
+  }
+  if (!answer.instead) {
+    answer.instead = misshapen(kCopy, "v", answer.reply.v, copy.v.format, copy.v.extent);
   }
   return answer;
 }

@@ -14,7 +14,8 @@ struct Answer {
 };
 
 /// The operation by which properties that hold for any attention ask: decode when the Problem
-/// splits the keys, prefill otherwise, so that both are covered.
+/// splits the keys or its cache is on pages, in a ring or in another format, prefill otherwise, so
+/// that both are covered.
 Operation attention_for(const Problem& problem);
 
 /// `operation` is prefill or decode.
@@ -24,6 +25,7 @@ Answer ask(const Subject& subject, Operation operation, const Problem& problem,
 Answer ask_attention(const Subject& subject, const Problem& problem, const Values& values,
                      Poison poison = Poison::nan);
 Answer ask_append(const Subject& subject, const Problem& problem, const CacheUpdate& update);
+Answer ask_copy_pages(const Subject& subject, const Problem& problem, const PageCopy& copy);
 Answer ask_projection(const Subject& subject, const Problem& problem, const Projection& projection);
 
 }  // namespace attest

@@ -1,15 +1,19 @@
 // Cached = recomputed: a causal sequence fed through a cache, in chunks by append and prefill or
-// one token at a time by append and decode, gives the rows that one pass over it gives.
+// one token at a time by append and decode, gives the rows that one pass over it gives. A cache on
+// pages or in a ring is read by decode alone; the one pass knows of neither.
 // Over the reals: a row sees the same keys either way.
 // In floating point: sums may be grouped differently, so a row may differ by the sum of the two
 // order-free bounds, one for each way of asking.
 // Sees: cache slots stale, shifted or overwritten; masks that forget how much is cached; window and
-// bias offsets that restart with each step; split borders.
+// bias offsets that restart with each step; split borders; pages and rings that are written and
+// read in different places.
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "properties/ask.hpp"
+#include "properties/cache_rows.hpp"
 #include "properties/catalogue.hpp"
 #include "properties/judge.hpp"
 #include "properties/rows.hpp"
@@ -22,21 +26,6 @@ namespace {
 /// long sequences put these few across a tile edge without a call for every token.
 constexpr Index kSingleTokens = 6;
 
-Tensor rows_of(const Tensor& tensor, Index first, Index last) {
-  Tensor part(tensor.format, {tensor.extent[0], tensor.extent[1], last - first, tensor.extent[3]});
-  for (Index b = 0; b < tensor.extent[0]; ++b) {
-    for (Index h = 0; h < tensor.extent[1]; ++h) {
-      for (Index row = first; row < last; ++row) {
-        for (Index c = 0; c < tensor.extent[3]; ++c) {
-          part.set_bits(part.offset(b, h, row - first, c),
-                        tensor.bits(tensor.offset(b, h, row, c)));
-        }
-      }
-    }
-  }
-  return part;
-}
-
 Tensor poisoned(Format format, Extent4 extent) {
   Tensor tensor(format, extent);
   for (Index flat = 0; flat < tensor.count(); ++flat) {
@@ -45,12 +34,19 @@ Tensor poisoned(Format format, Extent4 extent) {
   return tensor;
 }
 
-/// Tokens [first, last) as queries over the first `last` slots.
+/// Slots of a ring that is asked for no more than `chunk` rows at once: what it must have, and as
+/// many more as the whole problem's has.
+Index ring_for(const Problem& whole) {
+  return whole.ring == 0 ? 0 : whole.ring - whole.queries + std::min(whole.chunk, whole.queries);
+}
+
+/// Tokens [first, last) as queries over the first `last` tokens.
 Problem step_problem(const Problem& whole, Index first, Index last) {
   Problem step = whole;
   step.queries = last - first;
   step.keys = last;
-  step.spare_slots = whole.keys + whole.spare_slots - last;
+  step.ring = ring_for(whole);
+  step.spare_slots = whole.ring > 0 ? 0 : whole.keys + whole.spare_slots - last;
   step.alignment = Alignment::bottom_right;
   for (std::size_t b = 0; b < whole.key_lengths.size(); ++b) {
     step.query_lengths[b] = std::clamp<Index>(whole.key_lengths[b] - first, 0, last - first);
@@ -59,15 +55,35 @@ Problem step_problem(const Problem& whole, Index first, Index last) {
   return step;
 }
 
-Values step_values(const Values& whole, const Reply& cache, Index first, Index last) {
+/// The first `last` tokens of a cache; of a ring, those that it still holds.
+Tensor tokens_of(const Tensor& cache, const Problem& step) {
+  if (step.ring == 0) return rows_between(cache, 0, step.keys);
+  Tensor tokens =
+      poisoned(cache.format, {cache.extent[0], cache.extent[1], step.keys, cache.extent[3]});
+  for (Index b = 0; b < cache.extent[0]; ++b) {
+    const Index length = key_length(step, b);
+    for (Index h = 0; h < cache.extent[1]; ++h) {
+      for (Index j = std::max<Index>(0, length - step.ring); j < length; ++j) {
+        for (Index c = 0; c < cache.extent[3]; ++c) {
+          tokens.set_bits(tokens.offset(b, h, j, c),
+                          cache.bits(cache.offset(b, h, j % step.ring, c)));
+        }
+      }
+    }
+  }
+  return tokens;
+}
+
+/// `k` and `v` are those of the step's tokens.
+Values step_values(const Values& whole, Tensor k, Tensor v, Index first, Index last) {
   Values step;
-  step.q = rows_of(whole.q, first, last);
-  step.k = rows_of(cache.k, 0, last);
-  step.v = rows_of(cache.v, 0, last);
+  step.q = rows_between(whole.q, first, last);
+  step.k = std::move(k);
+  step.v = std::move(v);
   step.slopes = whole.slopes;
   step.sinks = whole.sinks;
   if (whole.bias) {
-    const Tensor rows = rows_of(*whole.bias, first, last);
+    const Tensor rows = rows_between(*whole.bias, first, last);
     Tensor bias(rows.format, {rows.extent[0], rows.extent[1], rows.extent[2], last});
     for (Index row = 0; row < bias.extent[0] * bias.extent[1] * bias.extent[2]; ++row) {
       for (Index j = 0; j < last; ++j) {
@@ -99,7 +115,7 @@ class Feed {
         one_pass_(one_pass),
         bounds_(bounds),
         judge_(judge) {
-    const Index capacity = whole.keys + whole.spare_slots;
+    const Index capacity = whole.ring > 0 ? ring_for(whole) : whole.keys + whole.spare_slots;
     cache_.k = poisoned(whole.input, {whole.batch, whole.kv_heads, capacity, whole.depth});
     cache_.v = poisoned(whole.input, {whole.batch, whole.kv_heads, capacity, whole.v_depth});
   }
@@ -107,9 +123,12 @@ class Feed {
   /// Appends tokens [first, last), asks for their rows, judges them.
   std::optional<Verdict> step(Operation operation, Index first, Index last) {
     const Problem problem = step_problem(whole_, first, last);
-    CacheUpdate update{
-        cache_.k, cache_.v, rows_of(values_.k, first, last), rows_of(values_.v, first, last),
-        {},       {}};
+    CacheUpdate update{cache_.k,
+                       cache_.v,
+                       rows_between(values_.k, first, last),
+                       rows_between(values_.v, first, last),
+                       {},
+                       {}};
     for (Index b = 0; b < whole_.batch; ++b) {
       update.lengths.push_back(std::min(key_length(whole_, b), first));
       update.new_lengths.push_back(query_length(problem, b));
@@ -117,23 +136,19 @@ class Feed {
     Answer appended = ask_append(subject_, problem, update);
     if (appended.instead) return appended.instead;
     cache_ = std::move(appended.reply);
-    const Values values = step_values(values_, cache_, first, last);
+    const Values values = step_values(values_, tokens_of(cache_.k, problem),
+                                      tokens_of(cache_.v, problem), first, last);
     const Answer answer = ask(subject_, operation, problem, values);
     if (answer.instead) return answer.instead;
-    judge_rows(operation, problem, step_values(values_, whole_rows(), first, last), answer.reply,
-               first);
+    // The right contents of the cache: the bound must not follow a wrong one.
+    judge_rows(operation, problem,
+               step_values(values_, rows_between(values_.k, 0, last),
+                           rows_between(values_.v, 0, last), first, last),
+               answer.reply, first);
     return std::nullopt;
   }
 
  private:
-  /// The right contents of the cache: the bound must not follow a wrong one.
-  Reply whole_rows() const {
-    Reply rows;
-    rows.k = values_.k;
-    rows.v = values_.v;
-    return rows;
-  }
-
   void judge_rows(Operation operation, const Problem& problem, const Values& values,
                   const Reply& got, Index first) {
     const Bounds bounds =
@@ -172,20 +187,28 @@ Verdict cached_equals_recomputed(const Subject& subject, const Problem& problem,
   if (!p.causal || p.queries != p.keys || p.query_lengths != p.key_lengths) {
     return vacuous("needs a causal sequence: as many queries as keys in every batch entry");
   }
-  const Answer one_pass = ask(subject, Operation::prefill, p, values);
+  if (!stores_bits(p)) return vacuous("what is stored in the cache is not what was given");
+  Problem plain = p;
+  plain.page_size = plain.page_order = plain.ring = 0;
+  const Answer one_pass = ask(subject, Operation::prefill, plain, values);
   if (one_pass.instead) return *one_pass.instead;
-  const Bounds bounds = order_free_bounds(p, values, precision_of(subject, Operation::prefill, p));
+  const Bounds bounds =
+      order_free_bounds(plain, values, precision_of(subject, Operation::prefill, plain));
   Judge judge;
 
+  const bool contiguous = p.page_size == 0 && p.ring == 0;
+  const Operation many = contiguous ? Operation::prefill : Operation::decode;
   Feed chunks(subject, p, values, one_pass.reply, bounds, judge);
   for (Index first = 0; first < p.keys; first += p.chunk) {
     const Index last = std::min(p.keys, first + p.chunk);
-    if (const auto instead = chunks.step(Operation::prefill, first, last)) return *instead;
+    if (const auto instead = chunks.step(many, first, last)) return *instead;
   }
   Feed tokens(subject, p, values, one_pass.reply, bounds, judge);
   const Index prefix = std::max<Index>(0, p.keys - kSingleTokens);
-  if (prefix > 0) {
-    if (const auto instead = tokens.step(Operation::prefill, 0, prefix)) return *instead;
+  const Index at_once = p.ring > 0 ? p.chunk : prefix;  // a ring holds no more
+  for (Index first = 0; first < prefix; first += at_once) {
+    const Index last = std::min(prefix, first + at_once);
+    if (const auto instead = tokens.step(many, first, last)) return *instead;
   }
   for (Index token = prefix; token < p.keys; ++token) {
     if (const auto instead = tokens.step(Operation::decode, token, token + 1)) return *instead;

@@ -31,10 +31,16 @@ std::span<const Property> catalogue() {
        "a sequence fed through the cache, in chunks or token by token, gives the rows of one pass.",
        cached_equals_recomputed},
       {"append_writes_its_slots",
-       "append puts the given bits into their slots, drops what lies behind the capacity, and "
-       "touches nothing else.",
+       "append puts the given rows into their slots, turned, scaled and rounded as asked, drops "
+       "what lies behind the capacity, and touches nothing else.",
        append_writes_its_slots},
-      {"projection_agreement", "Y = X W within gamma_n of the exact sum, plus one rounding.",
+      {"copied_pages", "a copied page holds the bits of its source; no other page changes.",
+       copied_pages},
+      {"quantised_path",
+       "projection, rope, append to a scaled cache and split decode give the rows of one pass over "
+       "unrounded keys and values, within what 8 bits can lose.",
+       quantised_path},
+      {"projection_agreement", "Y = X W + bias within what its sum may lose, plus one rounding.",
        projection_agreement},
       {"convexity", "every output lies within the bound of the hull of the visible values.",
        convexity},

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "properties/ask.hpp"
+#include "properties/cache_rows.hpp"
 #include "properties/catalogue.hpp"
 #include "properties/judge.hpp"
 #include "properties/rows.hpp"
@@ -29,7 +30,7 @@ Verdict convexity(const Subject& subject, const Problem& problem, const Values& 
       double low = std::numeric_limits<double>::infinity(), high = -low;
       for (Index j = 0; j < problem.keys; ++j) {
         if (!sees[static_cast<std::size_t>(j)]) continue;
-        const double number = values.v.at(b, kv_head_of(problem, h), j, c);
+        const double number = number_at(values.v, values.v_scales, b, kv_head_of(problem, h), j, c);
         low = std::min(low, number);
         high = std::max(high, number);
       }

@@ -45,7 +45,7 @@ Subject counted(Subject subject) {
     reply.counters = {.launches = 1, .warp_instructions = 1};
     reply.counters.global_written_bytes = rows * problem.kv_heads *
                                           (problem.depth + problem.v_depth) *
-                                          attest::bytes_of(problem.input);
+                                          attest::bytes_of(cache_format(problem));
     return reply;
   };
   subject.projection = [project = subject.projection](const Projection& asked, Poison poison) {

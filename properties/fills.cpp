@@ -7,8 +7,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "properties/cache_rows.hpp"
 #include "properties/counter_random.hpp"
 #include "properties/fills_arguments.hpp"
 #include "reference/formats.hpp"
@@ -224,8 +226,8 @@ const Recipe& recipe_named(std::string_view name) {
   throw Error(message);
 }
 
-Tensor filled(Place place, Stream stream, Extent4 extent, Element element) {
-  Tensor tensor(place.problem->input, extent);
+Tensor filled(Place place, Format format, Stream stream, Extent4 extent, Element element) {
+  Tensor tensor(format, extent);
   const double largest = facts(tensor.format).max_finite;
   place.stream = stream;
   Index flat = 0;
@@ -255,9 +257,9 @@ Place place_for(const Problem& problem, std::uint64_t seed) {
   // not round to infinity: hence the 1024 for formats that reach as far as f32, and the 0.9.
   const double reach = std::min(facts(problem.input).max_finite, facts(problem.output).max_finite);
   place.largest_v = 0.9 * std::min(reach, facts(Format::f32).max_finite / 1024);
-  place.smallest_v = ulp(problem.input, 0);
-  place.subnormals =
-      static_cast<std::uint32_t>(smallest_normal(problem.input) / place.smallest_v) - 1;
+  const Format stored = problem.scales == Scales::none ? cache_format(problem) : problem.input;
+  place.smallest_v = ulp(stored, 0);
+  place.subnormals = static_cast<std::uint32_t>(smallest_normal(stored) / place.smallest_v) - 1;
   return place;
 }
 
@@ -280,9 +282,20 @@ Values make_values(const Case& test_case) {
   }
   const Place place = place_for(p, test_case.seed);
   Values values;
-  values.q = filled(place, Stream::q, {p.batch, p.query_heads, p.queries, p.depth}, recipe.q);
-  values.k = filled(place, Stream::k, {p.batch, p.kv_heads, p.keys, p.depth}, recipe.k);
-  values.v = filled(place, Stream::v, {p.batch, p.kv_heads, p.keys, p.v_depth}, recipe.v);
+  const Extent4 q{p.batch, p.query_heads, p.queries, p.depth};
+  const Extent4 k{p.batch, p.kv_heads, p.keys, p.depth}, v{p.batch, p.kv_heads, p.keys, p.v_depth};
+  values.q = filled(place, p.input, Stream::q, q, recipe.q);
+  if (p.scales == Scales::none) {
+    values.k = filled(place, cache_format(p), Stream::k, k, recipe.k);
+    values.v = filled(place, cache_format(p), Stream::v, v, recipe.v);
+  } else {  // drawn in f32, then stored
+    CacheRows keys = stored_rows(p, filled(place, Format::f32, Stream::k, k, recipe.k));
+    CacheRows rows = stored_rows(p, filled(place, Format::f32, Stream::v, v, recipe.v));
+    values.k = std::move(keys.numbers);
+    values.v = std::move(rows.numbers);
+    values.k_scales = std::move(keys.scales);
+    values.v_scales = std::move(rows.scales);
+  }
   fill_arguments(p, test_case.seed, values);
   return values;
 }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <memory>
+#include <utility>
 
 #include "properties/counted_subject.hpp"
 #include "properties/oracle_subject.hpp"
@@ -45,6 +46,34 @@ Subject appending(std::function<void(CacheUpdate&)> change) {
     CacheUpdate update = asked;
     change(update);
     return right(problem, update, poison);
+  };
+  return subject;
+}
+
+/// Towards zero by one pattern, where the nearest number was further from it than what was given.
+Subject truncating_append() {
+  Subject subject = oracle_subject();
+  subject.append = [right = subject.append](const Problem& problem, const CacheUpdate& update,
+                                            Poison poison) {
+    Reply reply = right(problem, update, poison);
+    if (problem.rope != Rope::none || problem.scales != Scales::none || problem.ring > 0) {
+      return reply;
+    }
+    for (Index b = 0; b < reply.v.extent[0]; ++b) {
+      const auto entry = static_cast<std::size_t>(b);
+      for (Index h = 0; h < reply.v.extent[1]; ++h) {
+        for (Index r = 0; r < update.new_lengths[entry]; ++r) {
+          const Index slot = update.lengths[entry] + r;
+          if (slot >= reply.v.extent[2]) break;
+          for (Index c = 0; c < reply.v.extent[3]; ++c) {
+            const Index at = reply.v.offset(b, h, slot, c);
+            const double given = std::fabs(update.new_v.at(b, h, r, c));
+            if (std::fabs(reply.v.at(at)) > given) reply.v.set_bits(at, reply.v.bits(at) - 1);
+          }
+        }
+      }
+    }
+    return reply;
   };
   return subject;
 }
@@ -216,6 +245,95 @@ std::vector<Mistake> mistakes_with_memory() {
            }
          });
        }},
+  };
+}
+
+std::vector<Mistake> mistakes_in_caches() {
+  return {
+      {"append turns at the row's number, not the token's",
+       {"append_writes_its_slots", "quantised_path"},
+       [] {
+         return appending([](CacheUpdate& u) {
+           if (!u.rotations) return;
+           const Extent4 e = u.rotations->extent;
+           for (Index flat = e[3]; flat < u.rotations->count(); ++flat) {
+             u.rotations->set_bits(flat, u.rotations->bits(flat % e[3]));
+           }
+         });
+       }},
+      {"append stores a token's scale behind it",
+       {"append_writes_its_slots", "quantised_path"},
+       [] {
+         Subject subject = oracle_subject();
+         subject.append = [right = subject.append](const Problem& p, const CacheUpdate& u,
+                                                   Poison poison) {
+           Reply reply = right(p, u, poison);
+           Tensor& scales = reply.k_scales;
+           const Tensor was = scales;
+           for (Index flat = 1; flat < scales.count(); ++flat) {
+             scales.set_bits(flat, was.bits(flat - 1));
+           }
+           return reply;
+         };
+         return subject;
+       }},
+      {"append truncates to the cache's format", {"append_writes_its_slots"}, truncating_append},
+      {"the scales of the first head serve all",
+       {"decode_agreement"},
+       [] {
+         return misunderstanding([](Problem& p, Values& values) {
+           if (p.scales == Scales::none) return;
+           for (Tensor* scales : {&*values.k_scales, &*values.v_scales}) {
+             const Index slots = scales->extent[2], heads = scales->extent[1];
+             for (Index flat = 0; flat < scales->count(); ++flat) {
+               const Index entry = flat / (slots * heads);
+               scales->set(flat, scales->at(entry * slots * heads + flat % slots));
+             }
+           }
+         });
+       }},
+      {"pages are copied from their targets",
+       {"copied_pages"},
+       [] {
+         Subject subject = oracle_subject();
+         subject.copy_pages = [right = subject.copy_pages](const Problem& p, const PageCopy& asked,
+                                                           Poison poison) {
+           PageCopy copy = asked;
+           for (PageCopy::Pair& pair : copy.pairs) std::swap(pair.from, pair.to);
+           return right(p, copy, poison);
+         };
+         return subject;
+       }},
+  };
+}
+
+std::vector<Mistake> mistakes_in_projections() {
+  return {
+      {"projection leaves out the bias",
+       {"projection_agreement"},
+       [] {
+         Subject subject = oracle_subject();
+         subject.projection = [right = subject.projection](const Projection& asked, Poison poison) {
+           Projection plain = asked;
+           plain.bias = std::nullopt;
+           return right(plain, poison);
+         };
+         return subject;
+       }},
+      {"projection keeps the weights that it was given first",
+       {"quantised_path"},
+       [] {
+         Subject subject = oracle_subject();
+         const auto kept = std::make_shared<Tensor>();
+         subject.projection = [right = subject.projection, kept](const Projection& asked,
+                                                                 Poison poison) {
+           Projection stale = asked;
+           if (kept->extent != asked.w.extent || kept->format != asked.w.format) *kept = asked.w;
+           stale.w = *kept;
+           return right(stale, poison);
+         };
+         return subject;
+       }},
       {"projection loses the last term",
        {"projection_agreement"},
        [] {
@@ -238,7 +356,8 @@ std::vector<Mistake> mistakes_with_memory() {
 
 std::vector<Mistake> mistakes() {
   std::vector<Mistake> all = mistakes_in_masks_and_scores();
-  for (const auto& more : {mistakes_in_replies(), mistakes_with_memory(), mistakes_in_costs()}) {
+  for (const auto& more : {mistakes_in_replies(), mistakes_with_memory(), mistakes_in_caches(),
+                           mistakes_in_projections(), mistakes_in_costs()}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;

@@ -1,6 +1,8 @@
-// The oracle behind the face of a Subject; append is a copy and projection an exact sum.
+// The oracle behind the face of a Subject; appends are made in double, and projection is an exact
+// sum.
 #include "properties/oracle_subject.hpp"
 
+#include "properties/cache_rows.hpp"
 #include "properties/exact_dot.hpp"
 #include "reference/oracle/exact.hpp"
 
@@ -21,27 +23,22 @@ Reply attention(const Problem& p, const Values& values, Poison) {
   return reply;
 }
 
-void copy_rows(Tensor& cache, const Tensor& added, const CacheUpdate& update) {
-  for (Index b = 0; b < cache.extent[0]; ++b) {
-    const Index first = update.lengths[static_cast<std::size_t>(b)];
-    const Index count = update.new_lengths[static_cast<std::size_t>(b)];
-    for (Index h = 0; h < cache.extent[1]; ++h) {
-      for (Index row = 0; row < count && first + row < cache.extent[2]; ++row) {
-        for (Index c = 0; c < cache.extent[3]; ++c) {
-          cache.set_bits(cache.offset(b, h, first + row, c),
-                         added.bits(added.offset(b, h, row, c)));
-        }
+Reply append(const Problem& problem, const CacheUpdate& update, Poison) {
+  return appended<double>(problem, update);
+}
+
+Reply copy_pages(const Problem&, const PageCopy& copy, Poison) {
+  Reply reply;
+  reply.k = copy.k;
+  reply.v = copy.v;
+  for (Tensor* tensor : {&reply.k, &reply.v}) {
+    const Index page = tensor->count() / tensor->extent[0];
+    for (const PageCopy::Pair& pair : copy.pairs) {
+      for (Index n = 0; n < page; ++n) {
+        tensor->set_bits(pair.to * page + n, tensor->bits(pair.from * page + n));
       }
     }
   }
-}
-
-Reply append(const Problem&, const CacheUpdate& update, Poison) {
-  Reply reply;
-  reply.k = update.k;
-  reply.v = update.v;
-  copy_rows(reply.k, update.new_k, update);
-  copy_rows(reply.v, update.new_v, update);
   return reply;
 }
 
@@ -57,6 +54,7 @@ Reply project(const Projection& asked, Poison) {
         for (Index n = 0; n < x.extent[3]; ++n) {
           dot.add(x.at(b, 0, row, n), w.at(0, 0, n, column));
         }
+        if (asked.bias) dot.add(asked.bias->at(column), 1);
         reply.y.set(b, 0, row, column, dot.value());
       }
     }
@@ -76,6 +74,7 @@ Subject oracle_subject() {
   subject.decode = attention;
   subject.append = append;
   subject.projection = project;
+  subject.copy_pages = copy_pages;
   return subject;
 }
 

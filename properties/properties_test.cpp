@@ -129,10 +129,16 @@ TEST(Properties, FaultsAndRefusalsAreNotVerdictsOnNumbers) {
     reply.fault = Fault{"memcheck", "read behind k"};
     return reply;
   };
+  faulty.copy_pages = [](const Problem&, const PageCopy&, Poison) {
+    Reply reply;
+    reply.fault = Fault{"memcheck", "read behind k"};
+    return reply;
+  };
   choosy.declines = [](Operation, const Problem&) { return std::string("not today"); };
   misshapen.prefill =
       misshapen.decode = [](const Problem&, const Values&, Poison) { return Reply{}; };
   misshapen.append = [](const Problem&, const CacheUpdate&, Poison) { return Reply{}; };
+  misshapen.copy_pages = [](const Problem&, const PageCopy&, Poison) { return Reply{}; };
   misshapen.projection = [](const Projection&, Poison) { return Reply{}; };
   for (const Property& property : catalogue()) {
     const Case c = draw_case(property.name, 1, 0);  // a hard case: there is something to ask

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "properties/cache_rows.hpp"
 #include "properties/oracle_subject.hpp"
 #include "properties/rows.hpp"
 
@@ -41,8 +42,8 @@ class TiledRow {
       if (weight == 0) continue;
       state.sum += weight;
       for (Index c = 0; c < p_.v_depth; ++c) {
-        state.o[static_cast<std::size_t>(c)] +=
-            weight * static_cast<float>(values_.v.at(b_, g_, j, c));
+        const auto v = static_cast<float>(values_.v.at(b_, g_, j, c));
+        state.o[static_cast<std::size_t>(c)] += weight * (v * scale_of(values_.v_scales, j));
       }
     }
   }
@@ -65,13 +66,17 @@ class TiledRow {
     for (float& element : state.o) element *= factor;
   }
 
+  float scale_of(const std::optional<Tensor>& scales, Index j) const {
+    return static_cast<float>(scale_at(scales, b_, g_, j));
+  }
+
   float score(Index j) const {
     float x = 0;
     for (Index c = 0; c < p_.depth; ++c) {
       x += static_cast<float>(values_.q.at(b_, h_, i_, c)) *
            static_cast<float>(values_.k.at(b_, g_, j, c));
     }
-    float s = x * p_.scale;
+    float s = x * scale_of(values_.k_scales, j) * p_.scale;
     const auto cap = static_cast<float>(p_.softcap);
     if (cap > 0) s = cap * std::tanh(s / cap);
     if (p_.bias) s += static_cast<float>(values_.bias->at(b_, h_, i_, j));
@@ -142,6 +147,7 @@ Reply project(const Projection& asked, Poison) {
           sum += static_cast<float>(asked.x.at(b, 0, row, n)) *
                  static_cast<float>(asked.w.at(0, 0, n, column));
         }
+        if (asked.bias) sum += static_cast<float>(asked.bias->at(column));
         reply.y.set(b, 0, row, column, sum);
       }
     }
@@ -152,7 +158,7 @@ Reply project(const Projection& asked, Poison) {
 }  // namespace
 
 Subject tiled_subject(Index tile) {
-  Subject subject = oracle_subject();  // append is the same copy
+  Subject subject = oracle_subject();
   subject.description.name = "tiled";
   subject.description.numerics = "f32 on the host";
   // glibc: expf and tanhf within 1 and 2 ulp (its manual, "Known Maximum Errors"), an ulp at most
@@ -165,6 +171,9 @@ Subject tiled_subject(Index tile) {
   };
   subject.decode = [tile](const Problem& p, const Values& values, Poison) {
     return attention(p, values, tile, p.splits);
+  };
+  subject.append = [](const Problem& p, const CacheUpdate& update, Poison) {
+    return appended<float>(p, update);
   };
   subject.projection = project;
   return subject;

@@ -12,7 +12,7 @@ namespace {
 
 /// V of `columns` columns whose column c is 1 at key first + c.
 Tensor one_hot(const Problem& problem, Index first, Index columns) {
-  Tensor v(problem.input, {problem.batch, problem.kv_heads, problem.keys, columns});
+  Tensor v(cache_format(problem), {problem.batch, problem.kv_heads, problem.keys, columns});
   const Index last = std::min(problem.keys, first + columns);
   for (Index b = 0; b < problem.batch; ++b) {
     for (Index g = 0; g < problem.kv_heads; ++g) {

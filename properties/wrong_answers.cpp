@@ -104,15 +104,24 @@ struct Row {
 class WrongRows {
  public:
   WrongRows(const Problem& problem, const Values& values)
-      : problem_(problem), values_(values), q_(doubles(values.q)), k_(doubles(values.k)) {}
+      : problem_(problem),
+        values_(values),
+        q_(doubles(values.q, {})),
+        k_(doubles(values.k, values.k_scales)),
+        v_(doubles(values.v, values.v_scales)) {}
 
   Row answer(const Slip& slip, Index b, Index h, Index i) const;
 
  private:
-  static std::vector<double> doubles(const Tensor& tensor) {
-    std::vector<double> numbers(static_cast<std::size_t>(tensor.count()));
-    for (Index flat = 0; flat < tensor.count(); ++flat) {
-      numbers[static_cast<std::size_t>(flat)] = tensor.at(flat);
+  static std::vector<double> doubles(const Tensor& tensor, const std::optional<Tensor>& scales) {
+    std::vector<double> numbers;
+    const Extent4& extent = tensor.extent;
+    for (Index row = 0; row < extent[0] * extent[1] * extent[2]; ++row) {
+      const Index head = row / extent[2];
+      const double scale = scale_at(scales, head / extent[1], head % extent[1], row % extent[2]);
+      for (Index c = 0; c < extent[3]; ++c) {
+        numbers.push_back(tensor.at(row * extent[3] + c) * scale);
+      }
     }
     return numbers;
   }
@@ -123,7 +132,7 @@ class WrongRows {
   const Problem& problem_;
   const Values& values_;
   Values unmasked_;  // nothing but the absence of a mask: what visible() reads when it is ignored
-  std::vector<double> q_, k_;
+  std::vector<double> q_, k_, v_;
 };
 
 double WrongRows::score(const Slip& slip, Index b, Index from, Index h, Index g, Index i,
@@ -192,8 +201,9 @@ Row WrongRows::answer(const Slip& slip, Index b, Index h, Index i) const {
   for (std::size_t n = 0; n < seen.size(); ++n) {
     Index j = seen[n];
     if (slip.swaps && seen.size() > 1 && n < 2) j = seen[1 - n];
+    const double* v = v_.data() + values_.v.offset(from, g, j, 0);
     for (Index c = 0; c < p.v_depth; ++c) {
-      row.o[static_cast<std::size_t>(c)] += weight[n] / sum * values_.v.at(from, g, j, c);
+      row.o[static_cast<std::size_t>(c)] += weight[n] / sum * v[c];
     }
   }
   return row;

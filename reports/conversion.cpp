@@ -107,6 +107,8 @@ double number_at(const StoredTensor& stored, Index flat, std::string_view where)
       }
       return static_cast<double>(number);
     }
+    case Dtype::I8:
+      return load<std::int8_t>(stored, flat);
     case Dtype::U8:
     case Dtype::BOOL:
       return load<std::uint8_t>(stored, flat);

@@ -29,11 +29,17 @@ struct DtypeRow {
   std::optional<Format> format;
 };
 constexpr DtypeRow kDtypes[] = {
-    {Dtype::F64, "F64", 8, std::nullopt},         {Dtype::F32, "F32", 4, Format::f32},
-    {Dtype::F16, "F16", 2, Format::f16},          {Dtype::BF16, "BF16", 2, Format::bf16},
-    {Dtype::F8_E4M3, "F8_E4M3", 1, Format::e4m3}, {Dtype::F8_E5M2, "F8_E5M2", 1, Format::e5m2},
-    {Dtype::I32, "I32", 4, std::nullopt},         {Dtype::I64, "I64", 8, std::nullopt},
-    {Dtype::U8, "U8", 1, std::nullopt},           {Dtype::BOOL, "BOOL", 1, std::nullopt},
+    {Dtype::F64, "F64", 8, std::nullopt},
+    {Dtype::F32, "F32", 4, Format::f32},
+    {Dtype::F16, "F16", 2, Format::f16},
+    {Dtype::BF16, "BF16", 2, Format::bf16},
+    {Dtype::F8_E4M3, "F8_E4M3", 1, Format::e4m3},
+    {Dtype::F8_E5M2, "F8_E5M2", 1, Format::e5m2},
+    {Dtype::I32, "I32", 4, std::nullopt},
+    {Dtype::I64, "I64", 8, std::nullopt},
+    {Dtype::U8, "U8", 1, std::nullopt},
+    {Dtype::BOOL, "BOOL", 1, std::nullopt},
+    {Dtype::I8, "I8", 1, Format::i8},
 };
 const DtypeRow& row_of(Dtype dtype) {
   return kDtypes[static_cast<std::size_t>(dtype)];

@@ -16,10 +16,10 @@
 namespace attest {
 
 // Enumerators are spelled as in the file.
-enum class Dtype : std::uint8_t { F64, F32, F16, BF16, F8_E4M3, F8_E5M2, I32, I64, U8, BOOL };
+enum class Dtype : std::uint8_t { F64, F32, F16, BF16, F8_E4M3, F8_E5M2, I32, I64, U8, BOOL, I8 };
 std::string_view name_of(Dtype dtype);
 std::size_t bytes_of(Dtype dtype);
-/// The format with the same bit patterns, for the five that have one.
+/// The format with the same bit patterns, for those that have one.
 std::optional<Format> format_of(Dtype dtype);
 Dtype dtype_of(Format format);
 

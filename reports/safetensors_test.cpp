@@ -60,8 +60,9 @@ TEST(Safetensors, ReadsWhatOthersWrite) {
 }
 
 TEST(Safetensors, EveryDtypeIsReadBack) {
-  for (const Dtype dtype : {Dtype::F64, Dtype::F32, Dtype::F16, Dtype::BF16, Dtype::F8_E4M3,
-                            Dtype::F8_E5M2, Dtype::I32, Dtype::I64, Dtype::U8, Dtype::BOOL}) {
+  for (const Dtype dtype :
+       {Dtype::F64, Dtype::F32, Dtype::F16, Dtype::BF16, Dtype::F8_E4M3, Dtype::F8_E5M2, Dtype::I32,
+        Dtype::I64, Dtype::U8, Dtype::BOOL, Dtype::I8}) {
     std::vector<std::byte> bytes(6 * bytes_of(dtype));
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::byte(i * 7);
     Safetensors content;

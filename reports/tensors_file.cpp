@@ -16,8 +16,9 @@
 namespace attest {
 namespace {
 
-constexpr std::string_view kNames[] = {"q",      "k", "v",   "bias",   "mask",    "sinks",
-                                       "slopes", "o", "lse", "o_tail", "lse_tail"};
+constexpr std::string_view kNames[] = {"q",        "k",        "v",       "bias", "mask",
+                                       "sinks",    "slopes",   "o",       "lse",  "o_tail",
+                                       "lse_tail", "k_scales", "v_scales"};
 
 /// One file while it is read.
 class Reader {
@@ -106,6 +107,7 @@ class Reader {
   /// The format that holds every number of q, k and v as they are stored.
   Format input_format() const {
     const auto format = format_of(content_.find("q")->dtype);
+    if (says("cache")) return format.value_or(Format::f32);  // then only that of q
     for (const std::string_view name : {"q", "k", "v"}) {
       if (format_of(content_.find(name)->dtype) != format) return Format::f32;
     }
@@ -154,12 +156,35 @@ class Reader {
     const Problem& p = file.problem;
     Values& values = file.values;
     values.q = shaped("q", {p.batch, p.query_heads, p.queries, p.depth}, p.input);
-    values.k = shaped("k", {p.batch, p.kv_heads, p.keys, p.depth}, p.input);
-    values.v = shaped("v", {p.batch, p.kv_heads, p.keys, p.v_depth}, p.input);
+    values.k = shaped("k", {p.batch, p.kv_heads, p.keys, p.depth}, cache_format(p));
+    values.v = shaped("v", {p.batch, p.kv_heads, p.keys, p.v_depth}, cache_format(p));
+    if (p.scales != Scales::none) {
+      values.k_scales = read_scales("k_scales", p);
+      values.v_scales = read_scales("v_scales", p);
+    }
     if (p.bias) values.bias = read_bias({p.batch, p.query_heads, p.queries, p.keys});
     if (p.alibi) values.slopes = per_head("slopes", p.query_heads);
     if (p.sinks) values.sinks = per_head("sinks", p.query_heads);
     if (p.mask) values.mask = read_mask(p);
+  }
+
+  /// (1, 1, 1, 1), (1, H, 1, 1) or (B, H, T, 1), as `scales` says.
+  Tensor read_scales(std::string_view name, const Problem& p) const {
+    const StoredTensor& stored = needed(name, "which the Problem says is there");
+    const Extent4 extent = scales_extent(p, p.keys);
+    if (extents_of(stored, {}, where(name)) != extent) {
+      throw Error(fmt::format("{}: shape {} does not fit scales={}, which needs {}", where(name),
+                              shape_text(stored.shape), name_of(p.scales),
+                              shape_text({extent.begin(), extent.end()})));
+    }
+    Tensor scales = tensor_of(stored, {}, Format::f32, where(name));
+    for (Index flat = 0; flat < scales.count(); ++flat) {
+      if (!std::isfinite(scales.at(flat)) || !(scales.at(flat) > 0)) {
+        throw Error(fmt::format("{}: element {} is {}; legal are positive finite numbers",
+                                where(name), flat, scales.at(flat)));
+      }
+    }
+    return scales;
   }
 
   Tensor read_bias(const Extent4& extent) const {
@@ -271,6 +296,10 @@ void write_tensors_file(const std::filesystem::path& path, const Problem& proble
   Safetensors content;
   content.metadata = {{"axes", "bhtd"}, {"problem", print(problem)}};
   content.tensors = {stored("q", values.q), stored("k", values.k), stored("v", values.v)};
+  if (problem.scales != Scales::none && values.k_scales && values.v_scales) {
+    content.tensors.push_back(stored("k_scales", *values.k_scales));
+    content.tensors.push_back(stored("v_scales", *values.v_scales));
+  }
   if (problem.bias && values.bias) content.tensors.push_back(stored("bias", *values.bias));
   if (problem.alibi && values.slopes) content.tensors.push_back(stored("slopes", *values.slopes));
   if (problem.sinks && values.sinks) content.tensors.push_back(stored("sinks", *values.sinks));

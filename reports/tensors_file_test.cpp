@@ -231,6 +231,33 @@ TEST(TensorsFile, ASmallFileCannotAskForALargeBias) {
   EXPECT_REFUSED(file.refusal(), "the largest is bias");
 }
 
+TEST(TensorsFile, ScaledCachesAreWrittenAndReadBack) {
+  for (const Scales scales : {Scales::tensor, Scales::head, Scales::token}) {
+    Problem p = parse_problem("q=2x2x1x3 kv=2x4x2 in=bf16 out=bf16 page=2 order=1");
+    p.cache = Format::i8;
+    p.scales = scales;
+    Values values;
+    values.q = Tensor(Format::bf16, {2, 2, 1, 3});
+    values.k = Tensor(Format::i8, {2, 2, 4, 3});
+    values.v = Tensor(Format::i8, {2, 2, 4, 2});
+    for (Index n = 0; n < values.k.count(); ++n) values.k.set(n, static_cast<double>(n) - 100);
+    values.k_scales = values.v_scales = Tensor(Format::f32, scales_extent(p, 4));
+    for (Index n = 0; n < values.k_scales->count(); ++n) {
+      values.k_scales->set(n, 0.5 + static_cast<double>(n));
+      values.v_scales->set(n, 0.25);
+    }
+    const auto path = std::filesystem::path(testing::TempDir()) / "scaled.safetensors";
+    write_tensors_file(path, p, values);
+    const TensorsFile read = read_tensors_file(path, "");
+    EXPECT_EQ(read.problem, p);
+    EXPECT_EQ(read.values, values);
+    values.v_scales->set(0, 0);
+    write_tensors_file(path, p, values);
+    EXPECT_THROW(read_tensors_file(path, ""), Error);
+    std::filesystem::remove(path);
+  }
+}
+
 TEST(TensorsFile, AnswersAreRead) {
   Builder file = small();
   file.add<double>("o", Dtype::F64, {2, 1}, {0.1, 0.2}).f32("lse", {1, 2}, {3, 4});

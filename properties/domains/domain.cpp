@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "properties/domains/caches.hpp"
 #include "properties/domains/draw.hpp"
 #include "properties/domains/extents.hpp"
 #include "properties/domains/hard_cases.hpp"
@@ -25,7 +26,8 @@ namespace {
 
 Needs needs_of(std::string_view property) {
   Needs needs;
-  needs.few_queries = property == "decode_agreement";
+  needs.path = property == "quantised_path";
+  needs.few_queries = property == "decode_agreement" || needs.path;
   needs.splits = property != "oracle_agreement";
   needs.sequence = property == "cached_equals_recomputed";
   needs.two_keys = property == "effective_scale";
@@ -33,9 +35,17 @@ Needs needs_of(std::string_view property) {
   needs.plain_scores = needs.two_keys || needs.many_rows;
   needs.one_hot = property == "recovered_weights";
   needs.neighbours = property == "batch_independence";
-  needs.no_attention = property == "append_writes_its_slots" || property == "projection_agreement";
+  needs.no_attention = property == "append_writes_its_slots" ||
+                       property == "projection_agreement" || property == "copied_pages";
   needs.many_scores = property == "no_score_matrix";
   needs.whole_tiles = property == "work_grows_with_scores" || property == "cached_work";
+  needs.biased = property == "projection_agreement";
+  const bool append = property == "append_writes_its_slots";
+  needs.pages = needs.path || property == "copied_pages";
+  needs.narrow = needs.pages || needs.few_queries || append || needs.neighbours ||
+                 property == "causality" || property == "convexity" || property == "rerun";
+  needs.served = needs.few_queries || append ? 50 : needs.narrow || needs.sequence ? 25 : 0;
+  needs.turns = needs.path || append;
   return needs;
 }
 
@@ -126,7 +136,7 @@ void draw_memory(Problem& p, const Needs& needs, Index percent) {
   if (chance(percent)) p.layout = Layout::bthd;
   if (chance(percent)) p.spare_slots = pick({Index{1}, Index{2}, Index{3}, Index{16}, Index{17}});
   if (needs.few_queries || (needs.splits && chance(10 + percent))) p.splits = draw_splits(p);
-  if (needs.sequence || needs.no_attention) {
+  if (needs.sequence || needs.no_attention || needs.path) {
     p.chunk = chance(70)
                   ? pick({Index{1}, Index{2}, Index{3}, Index{5}, Index{16}, Index{17}, Index{33}})
                   : pick_between(1, 40);
@@ -161,6 +171,7 @@ Case draw(const Needs& needs) {
   } else {
     p.scale = default_scale(p.depth);
     if (chance(50)) p.key_lengths = draw_lengths(p.batch, p.keys);
+    if (needs.biased) p.bias = chance(30);
   }
   std::vector<std::string> names;
   for (const Fill& fill : fills()) names.emplace_back(fill.name);
@@ -169,6 +180,9 @@ Case draw(const Needs& needs) {
   if (needs.many_rows) drawn.fill = "signs";
   drawn.seed = static_cast<std::uint64_t>(pick_between(0, (Index{1} << 32) - 1));
   suit_fill(drawn, needs);
+  const bool scale_follows = p.scale == default_scale(p.depth);
+  draw_cache(p, needs);
+  if (scale_follows) p.scale = default_scale(p.depth);
   return drawn;
 }
 

@@ -104,6 +104,22 @@ TEST(Domain, AFifthOfTheCasesOfEveryPropertyIsForMatrixUnits) {
   }
 }
 
+std::set<std::string> cache_features_of(const Problem& p) {
+  std::set<std::string> found;
+  if (p.page_size > 0) {
+    found.insert("page " + std::to_string(p.page_size));
+    found.insert("order " + std::to_string(p.page_order));
+  }
+  if (p.ring > 0) found.insert(p.keys > p.ring ? "ring overwritten" : "ring");
+  found.insert("rope " + std::string(name_of(p.rope)));
+  if (!p.cache) return found;
+  const std::string format = "cache " + std::string(name_of(*p.cache));
+  found.insert(format);
+  found.insert(format + " scales " + std::string(name_of(p.scales)));
+  if (p.page_size > 0 && p.scales == Scales::token && p.splits > 1) found.insert("all at once");
+  return found;
+}
+
 /// Everything about a case that somebody may be glad was tried.
 std::set<std::string> features_of(const Case& c) {
   const Problem& p = c.problem;
@@ -153,6 +169,7 @@ std::set<std::string> features_of(const Case& c) {
       note(extent >= 63 && extent <= 129, "matrix units, " + std::to_string(extent));
     }
   }
+  found.merge(cache_features_of(p));
   found.insert("batch " + std::to_string(p.batch));
   for (const Index length : p.key_lengths) {
     note(length > 0 && length % 128 == 0, "length in 128s");
@@ -200,6 +217,15 @@ TEST(Domain, EverythingThatMattersOccurs) {
                 {"many splits", "many splits, few keys", "small cap", "large cap", "large scale",
                  "wide window_left", "wide window_right", "many keys", "keys in 48s",
                  "many queries", "wide bf16 to f32", "length in 128s", "length 127"});
+  for (const int page : {1, 3, 4, 16, 32, 64}) wanted.push_back("page " + std::to_string(page));
+  for (const int order : {0, 1, 5}) wanted.push_back("order " + std::to_string(order));
+  wanted.insert(wanted.end(), {"ring", "ring overwritten", "rope halves", "rope pairs", "cache f32",
+                               "cache f16", "cache bf16", "all at once"});
+  for (const std::string narrow : {"cache e4m3", "cache e5m2", "cache i8"}) {
+    for (const std::string scales : {"none", "tensor", "head", "token"}) {
+      wanted.push_back(narrow + " scales " + scales);
+    }
+  }
   for (const int edge : {63, 64, 65, 127, 128, 129}) {
     wanted.push_back("matrix units, " + std::to_string(edge));
   }

@@ -18,6 +18,12 @@ struct Needs {
   bool no_attention = false;  // append, projection: masks and scores mean nothing
   bool many_scores = false;   // for a narrow V
   bool whole_tiles = false;   // of keys, and nothing that hides any of them
+  Index served = 0;           // so many in a hundred on pages, in a ring, or in another format
+  bool pages = false;         // all of them on pages
+  bool narrow = false;        // caches of another format, with scales
+  bool biased = false;        // projection: a bias in some
+  bool turns = false;         // append: rope
+  bool path = false;          // from projection to decode, in a narrow cache
 };
 
 /// All extents, so that the case costs no more than it may.

@@ -73,6 +73,13 @@ constexpr std::string_view kDecode[] = {
     "q=1x1x1x1 kv=1x3x1 splits=2 scale=1 fill=logits_very_low",    // weights of the merge
     "q=1x2x1x20 kv=1x17x3 splits=2 in=f16 out=f16 fill=normal",    // padded depth
     "q=3x2x1x8 kv=2x17x8 kv_len=17,1,16 splits=2 spare=1 lse=two fill=ramp",
+    "q=2x1x1x4 kv=1x5x4 kv_len=5,2 page=2 order=1 fill=ramp",              // which page
+    "q=1x2x1x8 kv=2x17x8 page=4 spare=3 splits=2 fill=ramp",               // the last page
+    "q=2x1x1x4 kv=1x9x4 causal window=2,inf ring=3 kv_len=9,2 fill=ramp",  // where a ring begins
+    "q=1x2x1x8 kv=2x7x8 cache=e4m3 scales=tensor fill=normal",
+    "q=1x2x1x8 kv=2x7x8 in=f16 out=f16 cache=i8 scales=head page=3 order=2 fill=ramp",
+    "q=2x2x2x8 kv=2x7x8 in=bf16 out=bf16 cache=e4m3 scales=token page=4 order=3 fill=normal",
+    "q=1x1x1x4 kv=1x5x4 cache=bf16 fill=normal",  // wider queries than keys
 };
 
 constexpr std::string_view kSequence[] = {
@@ -84,16 +91,47 @@ constexpr std::string_view kSequence[] = {
     "q=2x2x4x4 kv=2x4x4 causal q_len=1,4 kv_len=1,4 chunk=3 fill=ramp",
     "q=1x2x4x4 kv=1x4x4 causal alibi bias chunk=3 spare=2 fill=normal",
     "q=1x1x65x8 kv=1x65x8 causal chunk=33 splits=3 spare=1 fill=rising_maxima",
+    "q=2x1x5x4 kv=1x5x4 causal q_len=5,2 kv_len=5,2 chunk=2 page=2 order=1 fill=ramp",
+    "q=1x2x17x8 kv=1x17x8 causal window=3,inf ring=20 chunk=5 fill=ramp",  // tokens overwritten
 };
 
 constexpr std::string_view kAppend[] = {
-    "q=1x1x1x4 kv=1x0x4 spare=1",                            // the first slot
-    "q=1x1x1x4 kv=1x4x4",                                    // no slot left
-    "q=1x1x1x4 kv=1x4x4 spare=2 chunk=3",                    // the last row does not fit
-    "q=1x1x1x5 kv=1x3x3 spare=5 chunk=2",                    // d_k != d_v
-    "q=2x2x1x4 kv=2x5x4 kv_len=1,5 spare=3 chunk=2",         // own lengths
-    "q=3x1x1x8 kv=1x17x8 kv_len=17,0,16 spare=17 chunk=17",  // across a tile edge
-    "q=2x3x1x20 kv=3x4x20 in=f16 spare=4 chunk=3",           // three heads, f16
+    "q=1x1x1x4 kv=1x0x4 spare=1",                                    // the first slot
+    "q=1x1x1x4 kv=1x4x4",                                            // no slot left
+    "q=1x1x1x4 kv=1x4x4 spare=2 chunk=3",                            // the last row does not fit
+    "q=1x1x1x5 kv=1x3x3 spare=5 chunk=2",                            // d_k != d_v
+    "q=2x2x1x4 kv=2x5x4 kv_len=1,5 spare=3 chunk=2",                 // own lengths
+    "q=3x1x1x8 kv=1x17x8 kv_len=17,0,16 spare=17 chunk=17",          // across a tile edge
+    "q=2x3x1x20 kv=3x4x20 in=f16 spare=4 chunk=3",                   // three heads, f16
+    "q=2x1x1x4 kv=1x5x4 kv_len=5,2 spare=4 chunk=3 page=4 order=1",  // across two pages
+    "q=1x1x1x4 kv=1x9x4 window=2,inf ring=3 chunk=2",                // around the ring
+    "q=1x1x1x4 kv=1x1x4 window=2,inf ring=3 chunk=7",                // more than it holds
+    "q=1x2x1x8 kv=2x3x4 spare=5 chunk=4 rope=halves",
+    "q=1x2x1x8 kv=2x3x4 in=bf16 spare=5 chunk=4 rope=pairs page=3 order=2",
+    "q=1x2x1x5 kv=2x3x8 spare=9 chunk=9 cache=e4m3 scales=tensor",
+    "q=2x2x1x5 kv=2x3x8 in=f16 spare=9 chunk=9 cache=i8 scales=head",
+    "q=2x2x1x8 kv=2x3x8 in=bf16 spare=9 chunk=9 cache=e4m3 scales=token rope=halves page=4 order=3",
+    "q=1x1x1x8 kv=1x3x8 spare=9 chunk=9 cache=i8 scales=token page=16",
+    "q=1x1x1x8 kv=1x3x8 spare=9 chunk=9 cache=bf16",  // halfway cases
+    "q=1x1x1x8 kv=1x3x8 spare=9 chunk=9 cache=e5m2",  // beyond the largest
+};
+
+constexpr std::string_view kCopies[] = {
+    "q=1x1x1x4 kv=1x1x4 page=1",
+    "q=1x2x1x5 kv=2x1x3 page=3 order=1",
+    "q=1x3x1x8 kv=3x1x8 in=f16 layout=bthd page=4 order=2",
+    "q=1x2x1x8 kv=2x1x16 cache=i8 scales=head page=16 order=3",
+    "q=1x2x1x8 kv=2x1x8 in=bf16 cache=e4m3 scales=tensor page=16 order=4",
+};
+
+constexpr std::string_view kPath[] = {
+    "q=1x1x1x8 kv=1x5x8 cache=i8 scales=token page=2 order=1 chunk=3 fill=normal",
+    "q=1x2x1x8 kv=1x17x8 cache=e4m3 scales=tensor rope=halves page=4 order=2 chunk=9 splits=2",
+    "q=2x2x2x16 kv=2x33x16 in=f16 out=f16 causal cache=i8 scales=head rope=pairs page=16 order=3 "
+    "chunk=16 splits=3 kv_len=33,7 fill=normal",
+    "q=2x4x1x16 kv=2x20x8 in=bf16 out=bf16 cache=e4m3 scales=token rope=halves page=16 chunk=10 "
+    "splits=2 layout=bthd fill=peaky",
+    "q=1x1x4x8 kv=1x9x8 causal cache=i8 scales=tensor rope=pairs page=3 chunk=4 fill=one_signed",
 };
 
 constexpr std::string_view kProjection[] = {
@@ -103,6 +141,8 @@ constexpr std::string_view kProjection[] = {
     "q=1x1x2x64 kv=1x2x1 in=f16 out=f16 fill=ill_conditioned",
     "q=1x1x65x16 kv=1x16x1 in=bf16 out=bf16",
     "q=1x1x2x2 kv=1x2x1 in=f16 out=f32 fill=overflow_f16",  // sums beyond f16
+    "q=2x1x3x8 kv=1x17x1 bias",
+    "q=1x1x5x16 kv=1x8x1 in=bf16 out=bf16 bias",
 };
 
 constexpr std::string_view kTwoKeys[] = {
@@ -151,6 +191,8 @@ std::span<const std::string_view> hard_cases(std::string_view property) {
   if (property == "batch_independence") return kNeighbours;
   if (property == "cached_equals_recomputed") return kSequence;
   if (property == "append_writes_its_slots") return kAppend;
+  if (property == "copied_pages") return kCopies;
+  if (property == "quantised_path") return kPath;
   if (property == "projection_agreement") return kProjection;
   if (property == "effective_scale") return kTwoKeys;
   if (property == "variance_scaling") return kSigns;

@@ -1,0 +1,48 @@
+// The sum is kept in two doubles, so that its own error is far below any format's.
+#include "properties/projection_bound.hpp"
+
+#include <cmath>
+
+#include "properties/exact_dot.hpp"
+#include "properties/judge.hpp"
+#include "reference/bound/roundings.hpp"
+#include "reference/formats.hpp"
+
+namespace attest {
+
+ProjectedElement projected(const Projection& projection, const PrecisionPath& path, Index b,
+                           Index row, Index column) {
+  const Tensor& x = projection.x;
+  const Tensor& w = projection.w;
+  const bool tensor_cores = path.tensor_step != 0;
+  ExactDot dot;
+  double magnitude = 0;
+  for (Index n = 0; n < x.extent[3]; ++n) {
+    const double left = x.at(b, 0, row, n), right = w.at(0, 0, n, column);
+    dot.add(left, right);
+    magnitude += tensor_cores ? bound::aligned(x.format, left) * bound::aligned(x.format, right)
+                              : std::fabs(left * right);
+  }
+  const double terms = dot.terms();
+  const double factor = bound::roundings(bound::sum_roundings(path, x.format, terms, terms)) *
+                        (1 + bound::kEvaluation);
+  double value = dot.value();
+  double before = factor * magnitude + terms * smallest_normal(Format::f32) + dot.radius();
+  double reach = magnitude * (1 + factor);
+  if (projection.bias) {
+    const double bias = projection.bias->at(column);
+    const double sum = value + bias;
+    before += unit_roundoff(Format::f32) * (std::fabs(sum) + before) +
+              kUnitDouble * std::fabs(sum) + smallest_normal(Format::f32);
+    value = sum;
+    reach += std::fabs(bias);
+  }
+  const Format output = projection.output;
+  const double most = std::fabs(value) + before;
+  if (reach >= facts(Format::f32).max_finite || most >= facts(output).max_finite) {
+    return {value, HUGE_VAL};
+  }
+  return {value, before + std::fmax(unit_roundoff(output) * most, ulp(output, 0) / 2)};
+}
+
+}  // namespace attest
