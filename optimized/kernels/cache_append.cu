@@ -9,7 +9,8 @@
 // y sin rounded to f32 before. With scales the number is divided by its row's scale (IEEE
 // division), and is rounded to the format of the cache to nearest even; what lies beyond the
 // largest number of the format becomes the largest. A scale per token is the largest magnitude of
-// the row, after turning, divided by that largest number (IEEE division), or 1 where that is 0.
+// the row, after turning, divided by that largest number (IEEE division) and at least the smallest
+// normal f32; 1 for a row of zeros.
 // A row that is neither turned nor scaled nor of another format is copied bit by bit.
 // Launch: 64 threads; grid.x = batch * kv_heads * rows.
 // Preconditions: last strides 1; new_lengths <= rows; with rope an even depth, and a row of the
@@ -106,8 +107,10 @@ __device__ void store_row(const Row& row, bool scale_per_token, int lane) {
   }
   float scale = 1.0F;
   if (scale_per_token) {
-    const float largest = largest_magnitude(row, lane) / largest_of(row.to_format);
-    scale = largest == 0.0F ? 1.0F : largest;  // also where the quotient is too small for an f32
+    const float largest = largest_magnitude(row, lane);
+    if (largest != 0.0F) {
+      scale = fmaxf(largest / largest_of(row.to_format), FLT_MIN);
+    }
     if (lane == 0) {
       *row.scale = scale;
     }

@@ -124,11 +124,17 @@ constexpr AttestPrecision kPrecision = {
     .tensor_step = 0,
 };
 
-// Holds for flash_prefill as well, which rounds less and takes over where rows are not aligned.
+// Holds for flash_prefill and split_keys as well, which round less and take over where rows are not
+// aligned.
 void precision_for(uint32_t operation, const AttestProblem* problem, AttestPrecision* precision) {
   if (operation == ATTEST_PREFILL && mma_prefill_serves(*problem)) {
     precision->p_format = problem->input;
     precision->tensor_step = 8;
+  }
+  if (operation == ATTEST_DECODE && mma_decode_serves(*problem)) {
+    precision->p_format = problem->input;
+    precision->tensor_step = 8;
+    precision->key_block = kMmaDecodeKeyBlock;
   }
 }
 
@@ -142,8 +148,8 @@ extern "C" __attribute__((visibility("default"))) const AttestSubject* attest_su
       .abi_version = ATTEST_ABI_VERSION,
       .struct_bytes = sizeof(AttestSubject),
       .name =
-          "attest kernels: mma_prefill, flash_prefill, split_keys, cache_append, page_copy, "
-          "projection",
+          "attest kernels: mma_prefill, flash_prefill, mma_decode, split_keys, cache_append, "
+          "page_copy, projection",
       .device_type = kDLCUDA,
       .promises = ATTEST_DETERMINISTIC | ATTEST_BATCH_INVARIANT,
       .precision = kernels::kPrecision,

@@ -12,6 +12,8 @@ namespace attest::kernels {
 
 /// Keys between two rescales of a row, in every kernel here. What AttestPrecision declares.
 constexpr int kKeyBlock = 32;
+/// The same in mma_decode.
+constexpr int kMmaDecodeKeyBlock = 16;
 
 /// The widest row of q, k or v that the kernels hold.
 constexpr int kDepthLimit = 256;
@@ -27,6 +29,12 @@ cudaError_t launch_mma_prefill(const AttestAttention& attention);
 /// Floats of scratch for launch_split_keys.
 int64_t split_keys_scratch_floats(const AttestProblem& problem);
 cudaError_t launch_split_keys(const AttestAttention& attention);
+
+/// Whether this problem's decode is for tensor cores; and whether these tensors of it are. Then
+/// launch_split_keys leaves the parts to launch_mma_decode and combines them.
+bool mma_decode_serves(const AttestProblem& problem);
+bool mma_decode_takes(const AttestAttention& attention);
+cudaError_t launch_mma_decode(const AttestAttention& attention);
 
 cudaError_t launch_cache_append(const AttestAppend& append);
 cudaError_t launch_page_copy(const AttestPageCopy& copy);

@@ -341,7 +341,8 @@ cudaError_t launch_split_keys(const AttestAttention& attention) {
     return cudaSuccess;
   }
   const AttentionArguments a = arguments_of(attention);
-  const cudaError_t status = launch_format(attention, a, parts);
+  const cudaError_t status = mma_decode_takes(attention) ? launch_mma_decode(attention)
+                                                         : launch_format(attention, a, parts);
   if (status != cudaSuccess) {
     return status;
   }
