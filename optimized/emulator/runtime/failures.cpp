@@ -88,6 +88,10 @@ void forgive_failures() {
 }
 
 void tell_failures() {
+  if (failures().by_thread.empty()) return;
+  // Another thread may be in a call, and in one that never ends.
+  const std::unique_lock lock(Runtime::instance().mutex, std::try_to_lock);
+  if (!lock.owns_lock()) return;
   for (const auto& [thread, list] : failures().by_thread) {
     for (const Failure& each : list) {
       const std::string what = each.kernel.empty()
