@@ -109,7 +109,10 @@ Verdict cached_work(const Subject& subject, const Problem& problem, const Values
   if (problem.keys == 0 || problem.keys % kWholeTile != 0) {
     return vacuous("needs whole tiles of keys, to tell a row from all rows");
   }
+  if (cache_format(problem) != problem.input) return vacuous("rows are appended as they are");
   Problem plain = problem;
+  plain.ring = 0;
+  plain.rope = Rope::none;
   plain.queries = 1;
   plain.causal = false;
   plain.window_left = plain.window_right = kUnbounded;

@@ -52,6 +52,7 @@ Verdict projection_agreement(const Subject& subject, const Problem& problem, con
     verdict.why = "a product of that many rows and columns is more than a case may hold";
     return verdict;
   }
+  if (cache_format(problem) != problem.input) return vacuous("W is k, in the format of the inputs");
   const Projection projection = projection_from(problem, values);
   const Answer answer = ask_projection(subject, problem, projection);
   if (answer.instead) return *answer.instead;

@@ -195,6 +195,29 @@ TEST(Properties, ConditionsThatDoNotApplyAreVacuous) {
   EXPECT_EQ(outcome("batch_independence", "q=1x1x3x4 kv=1x3x2"), Outcome::vacuous);
   EXPECT_EQ(outcome("recovered_weights", "q=1x1x3x4 kv=1x0x2"), Outcome::vacuous);
   EXPECT_EQ(outcome("oracle_agreement", "q=1x1x3x4 kv=1x3x2 q_len=0"), Outcome::vacuous);
+  EXPECT_EQ(outcome("copied_pages", "q=1x1x3x4 kv=1x3x2"), Outcome::vacuous);
+  EXPECT_EQ(outcome("quantised_path", "q=1x1x3x4 kv=1x3x2 cache=i8"), Outcome::vacuous);
+  // What a cache with scales is not asked about, and what it is.
+  const std::string scaled = " cache=i8 scales=token page=4";
+  EXPECT_EQ(outcome("effective_scale", "q=1x1x3x4 kv=1x2x2" + scaled), Outcome::vacuous);
+  EXPECT_EQ(outcome("recovered_weights", "q=1x1x3x4 kv=1x2x2" + scaled), Outcome::vacuous);
+  EXPECT_EQ(outcome("projection_agreement", "q=1x1x3x4 kv=1x2x2" + scaled), Outcome::vacuous);
+  EXPECT_EQ(outcome("cached_equals_recomputed", "q=1x1x3x4 kv=1x3x2 causal" + scaled),
+            Outcome::vacuous);
+  for (const char* name : {"oracle_agreement", "row_sums", "no_score_matrix", "convexity"}) {
+    const Case c = parse_case("q=1x1x33x4 kv=1x40x2" + scaled);
+    EXPECT_EQ(
+        property_named(name).check(counted(oracle_subject()), c.problem, make_values(c)).outcome,
+        Outcome::holds)
+        << name;
+  }
+  for (const char* name : {"work_grows_with_scores", "cached_work"}) {
+    const Case c = parse_case("q=1x1x1x4 kv=1x128x2" + scaled);
+    EXPECT_EQ(
+        property_named(name).check(counted(oracle_subject()), c.problem, make_values(c)).outcome,
+        Outcome::vacuous)
+        << name;
+  }
 }
 
 }  // namespace

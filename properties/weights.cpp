@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "properties/ask.hpp"
+#include "properties/judge.hpp"
 #include "properties/rows.hpp"
 
 namespace attest {
@@ -39,6 +40,10 @@ Values with_identity(const Problem& problem, const Values& values) {
 RecoveredWeights recover_weights(const Subject& subject, const Problem& problem,
                                  const Values& values) {
   RecoveredWeights recovered;
+  if (problem.scales != Scales::none) {
+    recovered.instead = vacuous("weights are recovered through values of 1, so without scales");
+    return recovered;
+  }
   recovered.weight.resize(static_cast<std::size_t>(problem.batch * problem.query_heads *
                                                    problem.queries * problem.keys));
   Values asked = values;

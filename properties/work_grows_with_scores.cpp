@@ -46,6 +46,7 @@ Verdict work_grows_with_scores(const Subject& subject, const Problem& problem,
       (sequence && problem.queries != problem.keys)) {
     return vacuous("needs whole tiles of keys that are all seen, or a causal sequence of them");
   }
+  if (problem.scales != Scales::none) return vacuous("keys are doubled without their scales");
   Problem larger = problem;
   Values more = values;
   larger.keys *= 2;

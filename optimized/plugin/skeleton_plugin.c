@@ -2,8 +2,8 @@
  * computation in the middle, and `attest gate --subject your.so` tests it.
  *
  * It knows nothing of CUDA, and of the Problem only what it accepts: f32 tensors, causal and window
- * masks, lengths, grouped heads, contiguous caches. Everything else it declines, which is never a
- * failure.
+ * masks, lengths, grouped heads, caches of any layout. Everything else it declines, which is never
+ * a failure.
  *
  * Build: cc -std=c11 -shared -fPIC -I ROOT_OF_ATTEST skeleton_plugin.c -o skeleton.so -lm
  */
@@ -19,6 +19,21 @@
 static float* row_of(const DLTensor* tensor, int64_t b, int64_t h, int64_t row) {
   float* first = (float*)((char*)tensor->data + tensor->byte_offset);
   return first + b * tensor->strides[0] + h * tensor->strides[1] + row * tensor->strides[2];
+}
+
+/* Row of token j of a cache: k or v. It lies in a page that the block table names, in a slot of a
+ * ring, or where its number says. */
+static float* token_of(const DLTensor* cache, const DLTensor* table, const AttestProblem* problem,
+                       int64_t b, int64_t h, int64_t j) {
+  if (problem->ring > 0) {
+    return row_of(cache, b, h, j % problem->ring);
+  }
+  if (problem->page_size == 0) {
+    return row_of(cache, b, h, j);
+  }
+  const int32_t* pages = (const int32_t*)((const char*)table->data + table->byte_offset);
+  const int64_t page = pages[b * table->strides[0] + j / problem->page_size];
+  return row_of(cache, page, h, j % problem->page_size);
 }
 
 /* Lengths are optional: without them every batch entry is full. */
@@ -67,13 +82,15 @@ static void attend_row(const AttestAttention* a, int64_t b, int64_t h, int64_t i
   float* lse = row_of(&a->lse, b, h, 0) + i * a->lse.strides[2];
   double largest = -INFINITY;
   for (int64_t j = begin; j < end; ++j) {
-    largest = fmax(largest, logit(q, row_of(&a->k, b, kv_head, j), problem));
+    const float* k = token_of(&a->k, &a->block_table, problem, b, kv_head, j);
+    largest = fmax(largest, logit(q, k, problem));
   }
   double sum_of_weights = 0;
   double sums[256] = {0}; /* v_depth <= 256, see declines() */
   for (int64_t j = begin; j < end; ++j) {
-    const double weight = exp(logit(q, row_of(&a->k, b, kv_head, j), problem) - largest);
-    const float* v = row_of(&a->v, b, kv_head, j);
+    const float* k = token_of(&a->k, &a->block_table, problem, b, kv_head, j);
+    const float* v = token_of(&a->v, &a->block_table, problem, b, kv_head, j);
+    const double weight = exp(logit(q, k, problem) - largest);
     sum_of_weights += weight;
     for (int64_t column = 0; column < problem->v_depth; ++column) {
       sums[column] += weight * (double)v[column];
@@ -111,19 +128,24 @@ static int32_t attend(const AttestAttention* a) {
   return 0;
 }
 
-/* Row r of batch entry b goes to slot lengths[b] + r; a row behind the capacity is dropped. */
+/* Row r of batch entry b is token lengths[b] + r; one behind the capacity is dropped, but a ring
+ * has room for every token. */
 static int32_t append(const AttestAppend* a) {
-  const int64_t batch = a->k.shape[0];
+  const AttestProblem* problem = &a->problem;
+  const int64_t batch = a->new_k.shape[0];
   const int64_t kv_heads = a->k.shape[1];
-  const int64_t capacity = a->k.shape[2];
   for (int64_t b = 0; b < batch; ++b) {
     const int64_t used = length_of(&a->lengths, b, 0);
     const int64_t rows = length_of(&a->new_lengths, b, a->new_k.shape[2]);
     for (int64_t h = 0; h < kv_heads; ++h) {
-      for (int64_t r = 0; r < rows && used + r < capacity; ++r) {
-        memcpy(row_of(&a->k, b, h, used + r), row_of(&a->new_k, b, h, r),
+      for (int64_t r = 0; r < rows; ++r) {
+        const int64_t token = used + r;
+        if (problem->ring == 0 && token >= problem->capacity) {
+          break;
+        }
+        memcpy(token_of(&a->k, &a->block_table, problem, b, h, token), row_of(&a->new_k, b, h, r),
                (size_t)a->k.shape[3] * sizeof(float));
-        memcpy(row_of(&a->v, b, h, used + r), row_of(&a->new_v, b, h, r),
+        memcpy(token_of(&a->v, &a->block_table, problem, b, h, token), row_of(&a->new_v, b, h, r),
                (size_t)a->v.shape[3] * sizeof(float));
       }
     }
@@ -139,8 +161,8 @@ static const char* declines(uint32_t operation, const AttestProblem* problem) {
   if (problem->input != ATTEST_F32 || problem->output != ATTEST_F32) {
     return "the skeleton knows f32 only";
   }
-  if (problem->cache != problem->input || problem->page_size > 0 || problem->ring > 0) {
-    return "the skeleton knows contiguous f32 caches only";
+  if (problem->cache != ATTEST_F32) {
+    return "the skeleton knows f32 caches only";
   }
   if (operation == ATTEST_APPEND) {
     return problem->rope != ATTEST_ROPE_NONE ? "the skeleton turns no keys" : NULL;
