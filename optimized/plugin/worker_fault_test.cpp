@@ -139,6 +139,27 @@ TEST_F(WorkerFault, WrittenWhereNothingMayBeWritten) {
   expect(problem, FaultKind::guard, "o[1,0,1,0]");
 }
 
+// An append may write what an entry has room for: no page of nobody's, no slot behind the capacity.
+TEST_F(WorkerFault, AppendedWhereNobodyHasRoom) {
+  Problem p = problem_for(BEHAVES_WELL);
+  p.page_size = 4;
+  CacheUpdate update;
+  update.k = update.v = counting(Format::f32, {2, 2, 6, 4}, 1);
+  update.new_k = update.new_v = counting(Format::f32, {2, 2, 1, 4}, 1);
+  update.lengths = update.new_lengths = {1, 1};
+  EXPECT_FALSE(subject_.append(p, update, Poison::nan).fault);
+  p.scale = CHANGES_LAST_BLOCK;
+  const Reply page = subject_.append(p, update, Poison::nan);
+  ASSERT_TRUE(page.fault);
+  EXPECT_EQ(page.fault->kind, "guard");
+  EXPECT_NE(page.fault->what.find("k[4,0,0,0]"), std::string::npos) << page.fault->what;
+  p.scale = CHANGES_SPARE_SLOT;
+  const Reply slot = subject_.append(p, update, Poison::nan);
+  ASSERT_TRUE(slot.fault);
+  EXPECT_EQ(slot.fault->kind, "guard");
+  EXPECT_NE(slot.fault->what.find("v[1,0,3,0]"), std::string::npos) << slot.fault->what;
+}
+
 TEST_F(WorkerFault, Unwritten) {
   expect(FORGETS_LAST_O, FaultKind::unwritten, "o[1,1,2,3]");
   expect(FORGETS_LSE, FaultKind::unwritten, "lse[0,0,0]");

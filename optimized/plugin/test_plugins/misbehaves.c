@@ -155,6 +155,16 @@ static int32_t prefill(const AttestAttention* a) {
   return 0;
 }
 
+/* Writes nothing of what was asked, and with pages, in rising order, what may not be written. */
+static int32_t append(const AttestAppend* a) {
+  const enum Behaviour behaviour = (enum Behaviour)a->problem.scale;
+  if (behaviour == CHANGES_LAST_BLOCK) *at(&a->k, a->k.shape[0] - 1, 0, 0, 0) = 1;
+  const int32_t* pages = (const int32_t*)a->block_table.data;
+  const int64_t last = a->block_table.shape[1] - 1;
+  if (behaviour == CHANGES_SPARE_SLOT) *at(&a->v, pages[last], 0, a->v.shape[2] - 1, 0) = 1;
+  return 0;
+}
+
 static const char* declines(uint32_t operation, const AttestProblem* problem) {
   if (operation != ATTEST_PREFILL) return "only prefill";
   if (problem->scale == CRASHES_IN_DECLINES) abort();
@@ -183,6 +193,7 @@ const AttestSubject* attest_subject(uint32_t abi_version) {
       .scratch_bytes = scratch_bytes,
       .last_error = last_error,
       .prefill = prefill,
+      .append = append,
   };
   (void)abi_version;
   return &subject;
