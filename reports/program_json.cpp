@@ -39,9 +39,15 @@ Json json_of(const emulator::KernelProfile& kernel) {
   for (const emulator::LineProfile& line : kernel.lines) {
     lines.push_back({{"place", line.place}, {"totals", json_of(line.totals)}});
   }
-  return {{"kernel", kernel.kernel},          {"launches", kernel.launches},
-          {"blocks", kernel.blocks},          {"blocks_covered", kernel.blocks_covered},
-          {"totals", json_of(kernel.totals)}, {"lines", lines}};
+  return {{"kernel", kernel.kernel},
+          {"launches", kernel.launches},
+          {"blocks", kernel.blocks},
+          {"blocks_covered", kernel.blocks_covered},
+          {"grid_blocks", kernel.grid_blocks},
+          {"block_threads", kernel.block_threads},
+          {"block_shared_bytes", kernel.block_shared_bytes},
+          {"totals", json_of(kernel.totals)},
+          {"lines", lines}};
 }
 
 }  // namespace

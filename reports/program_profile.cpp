@@ -50,6 +50,9 @@ emulator::Profile profile_of(const ProgramRun& run) {
       sum.launches += kernel.launches;
       sum.blocks = std::max(sum.blocks, kernel.blocks);
       sum.blocks_covered = std::max(sum.blocks_covered, kernel.blocks_covered);
+      sum.grid_blocks = kernel.grid_blocks;
+      sum.block_threads = kernel.block_threads;
+      sum.block_shared_bytes = kernel.block_shared_bytes;
       sum.totals += kernel.totals;
       for (const emulator::LineProfile& line : kernel.lines) {
         lines[{kernel.kernel, line.place}] += line.totals;

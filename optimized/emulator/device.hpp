@@ -31,9 +31,6 @@ struct CheckerFinding {
   std::array<std::uint32_t, 3> block{}, thread{};
 };
 
-/// The name as a programmer writes it, without parameters; the mangled one when it cannot be read.
-std::string readable_name(const std::string& mangled);
-
 /// A loaded module: globals placed in device memory, kernels decoded when first launched.
 class LoadedModule;
 

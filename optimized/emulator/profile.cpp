@@ -1,10 +1,12 @@
 // The one list of what is counted, and profiles as text.
 #include "optimized/emulator/profile.hpp"
 
+#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <iterator>
 
 namespace attest::emulator {
@@ -37,6 +39,19 @@ constexpr TotalColumn kColumns[] = {
 };
 static_assert(sizeof(Totals) == std::size(kColumns) * sizeof(std::uint64_t));
 
+constexpr std::size_t kNames = 3;  // fields before the numbers: record, kernel, place
+
+struct Fact {
+  std::string_view name;
+  std::uint64_t KernelProfile::*value;
+};
+constexpr Fact kFacts[] = {{"launches", &KernelProfile::launches},
+                           {"blocks", &KernelProfile::blocks},
+                           {"blocks_covered", &KernelProfile::blocks_covered},
+                           {"grid_blocks", &KernelProfile::grid_blocks},
+                           {"block_threads", &KernelProfile::block_threads},
+                           {"block_shared_bytes", &KernelProfile::block_shared_bytes}};
+
 std::vector<std::string_view> fields_of(std::string_view line) {
   std::vector<std::string_view> fields;
   for (;;) {
@@ -48,7 +63,8 @@ std::vector<std::string_view> fields_of(std::string_view line) {
 }
 
 std::string header() {
-  std::string line = "record\tkernel\tplace\tlaunches\tblocks\tblocks_covered";
+  std::string line = "record\tkernel\tplace";
+  for (const Fact& fact : kFacts) line += fmt::format("\t{}", fact.name);
   for (const TotalColumn& column : kColumns) line += fmt::format("\t{}", column.name);
   return line;
 }
@@ -63,9 +79,8 @@ std::string clean(std::string name) {
 std::string record(std::string_view kind, const KernelProfile& kernel, std::string_view place,
                    const Totals& totals) {
   const bool whole = kind == "kernel";
-  std::string line = fmt::format("{}\t{}\t{}\t{}\t{}\t{}", kind, clean(kernel.kernel), place,
-                                 whole ? kernel.launches : 0, whole ? kernel.blocks : 0,
-                                 whole ? kernel.blocks_covered : 0);
+  std::string line = fmt::format("{}\t{}\t{}", kind, clean(kernel.kernel), place);
+  for (const Fact& fact : kFacts) line += fmt::format("\t{}", whole ? kernel.*fact.value : 0);
   for (const TotalColumn& column : kColumns) line += fmt::format("\t{}", totals.*column.value);
   return line + "\n";
 }
@@ -77,12 +92,18 @@ bool read_number(std::string_view text, std::uint64_t& value) {
 
 /// Why the record cannot be read, or empty.
 std::string add_record(const std::vector<std::string_view>& fields, Profile& profile) {
-  if (fields.size() != 6 + std::size(kColumns)) return fmt::format("{} fields", fields.size());
+  if (fields.size() != kNames + std::size(kFacts) + std::size(kColumns)) {
+    return fmt::format("{} fields", fields.size());
+  }
   KernelProfile kernel{.kernel = std::string(fields[1])};
-  bool numbers = read_number(fields[3], kernel.launches) && read_number(fields[4], kernel.blocks) &&
-                 read_number(fields[5], kernel.blocks_covered);
-  for (std::size_t i = 0; i < std::size(kColumns); ++i)
-    numbers = numbers && read_number(fields[6 + i], kernel.totals.*kColumns[i].value);
+  bool numbers = true;
+  std::size_t next = kNames;
+  for (const Fact& fact : kFacts) {
+    numbers = read_number(fields[next++], kernel.*fact.value) && numbers;
+  }
+  for (const TotalColumn& column : kColumns) {
+    numbers = read_number(fields[next++], kernel.totals.*column.value) && numbers;
+  }
   if (!numbers) return "a field that is no number";
   if (fields[0] == "kernel") {
     profile.push_back(std::move(kernel));
@@ -104,6 +125,24 @@ std::span<const TotalColumn> total_columns() {
 Totals& Totals::operator+=(const Totals& other) {
   for (const TotalColumn& column : kColumns) this->*column.value += other.*column.value;
   return *this;
+}
+
+std::string readable_name(const std::string& mangled) {
+  int status = 0;
+  char* text = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
+  if (status != 0 || text == nullptr) return mangled;
+  std::string name = text;
+  std::free(text);
+  constexpr std::string_view kVoid = "void ";  // of templates, whose mangled names have it
+  if (name.starts_with(kVoid)) name.erase(0, kVoid.size());
+  int depth = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name[i] == '<') ++depth;
+    if (name[i] == '>') --depth;
+    if (name[i] == '(' && depth == 0 && !name.substr(i).starts_with("(anonymous"))
+      return name.substr(0, i);
+  }
+  return name;
 }
 
 std::string print(const Profile& profile) {

@@ -53,18 +53,25 @@ struct KernelProfile {
   std::uint64_t launches = 0;
   // Basic blocks of the kernel and of what it calls, and those that some warp has entered.
   std::uint64_t blocks = 0, blocks_covered = 0;
-  Totals totals;
-  std::vector<LineProfile> lines;  // that were executed; most warp instructions first
+  // Of the last launch: how many thread blocks it had, and what each of them took.
+  std::uint64_t grid_blocks = 0, block_threads = 0, block_shared_bytes = 0;
+  Totals totals = {};
+  std::vector<LineProfile> lines = {};  // that were executed; most warp instructions first
   bool operator==(const KernelProfile&) const = default;
 };
 
 /// Most warp instructions first. Launches that faulted are not in it.
 using Profile = std::vector<KernelProfile>;
 
+/// A kernel's name as a person would write it, without the parameters; what is no mangled name
+/// stays as it is.
+std::string readable_name(const std::string& mangled);
+
 /// Lines of fields separated by tabs. The first line names the fields:
-///   record kernel place launches blocks blocks_covered warp_instructions ... (as total_columns)
+///   record kernel place launches blocks blocks_covered grid_blocks block_threads
+///   block_shared_bytes warp_instructions ... (as total_columns)
 /// Then per kernel one line with record "kernel" and an empty place, followed by its lines with
-/// record "line" and 0 for launches and blocks.
+/// record "line" and 0 for everything up to the totals.
 std::string print(const Profile& profile);
 /// Empty when `text` is not such lines; `problem` then says where and why.
 std::optional<Profile> parse_profile(std::string_view text, std::string& problem);

@@ -7,7 +7,13 @@ namespace attest::emulator {
 namespace {
 
 Profile sample() {
-  KernelProfile kernel{.kernel = "f<float, 3>", .launches = 2, .blocks = 7, .blocks_covered = 5};
+  KernelProfile kernel{.kernel = "f<float, 3>",
+                       .launches = 2,
+                       .blocks = 7,
+                       .blocks_covered = 5,
+                       .grid_blocks = 132,
+                       .block_threads = 128,
+                       .block_shared_bytes = 49152};
   std::uint64_t next = 1;
   for (const TotalColumn& column : total_columns()) kernel.totals.*column.value = next++;
   Totals one;

@@ -160,8 +160,9 @@ __device__ float sum_of_row(float x) {
   return x;
 }
 
+// One block at least: left to itself, ptxas spills to make room for another.
 template <int kRows, int kColumns>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 1)
     flash_prefill(const __grid_constant__ AttentionArguments a, unsigned row_tiles) {
   constexpr int kTileRows = rows_per_tile(kRows);
   using Groups = ColumnGroups<kColumns>;

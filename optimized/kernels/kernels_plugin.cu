@@ -71,9 +71,6 @@ const char* declines(uint32_t operation, const AttestProblem* problem) {
     case ATTEST_COPY_PAGES:
       return problem->cache > ATTEST_I8 ? "caches are f32, f16, bf16, e4m3, e5m2 or i8" : nullptr;
     case ATTEST_PROJECTION:
-      if ((problem->flags & ATTEST_BIAS) != 0) {
-        return "projections have no bias";
-      }
       return problem->output > ATTEST_BF16 ? "outputs are f32, f16 or bf16" : nullptr;
     default:
       return "unknown operation";
@@ -136,6 +133,11 @@ void precision_for(uint32_t operation, const AttestProblem* problem, AttestPreci
     precision->tensor_step = 8;
     precision->key_block = kMmaDecodeKeyBlock;
   }
+  // Where mma_projection does not suit, projection adds in f32, which errs less than this allows.
+  if (operation == ATTEST_PROJECTION &&
+      (problem->input == ATTEST_F16 || problem->input == ATTEST_BF16)) {
+    precision->tensor_step = 8;
+  }
 }
 
 }  // namespace
@@ -149,7 +151,7 @@ extern "C" __attribute__((visibility("default"))) const AttestSubject* attest_su
       .struct_bytes = sizeof(AttestSubject),
       .name =
           "attest kernels: mma_prefill, flash_prefill, mma_decode, split_keys, cache_append, "
-          "page_copy, projection",
+          "page_copy, mma_projection, projection",
       .device_type = kDLCUDA,
       .promises = ATTEST_DETERMINISTIC | ATTEST_BATCH_INVARIANT,
       .precision = kernels::kPrecision,

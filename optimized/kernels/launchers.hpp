@@ -39,7 +39,9 @@ cudaError_t launch_mma_decode(const AttestAttention& attention);
 cudaError_t launch_cache_append(const AttestAppend& append);
 cudaError_t launch_page_copy(const AttestPageCopy& copy);
 
+/// By tensor cores where they suit.
 cudaError_t launch_projection(const AttestProjection& projection);
+cudaError_t launch_mma_projection(const AttestProjection& projection);
 
 /// Blocks that a launch would need; more than 2^31 - 1 cannot be launched.
 int64_t flash_prefill_blocks(const AttestProblem& problem);

@@ -1,14 +1,15 @@
-// projection: Y = X W.
+// projection: Y = X W + bias, in f32 operations, for every format.
 //
 // Algorithm: a block owns 32 x 32 of Y and walks over the inner dimension in tiles of 32. A thread
 // holds 4 rows x 4 columns.
 // Precision path: inputs are widened to f32 exactly; each element is one chain of f32 FMAs in
-// rising order of the inner dimension, from 0; one rounding to the output format. Launch: 64
-// threads; grid.x = batch * tiles of rows * tiles of columns; static shared memory. Preconditions:
-// last strides 1. Tiles end in zeros, which add nothing.
-#include "optimized/kernels/attention_arguments.cuh"
+// rising order of the inner dimension, from 0; the bias is added in f32; one rounding to the output
+// format.
+// Launch: 64 threads; grid.x = batch * tiles of rows * tiles of columns; static shared memory.
+// Preconditions: last strides 1. Tiles end in zeros, which add nothing.
 #include "optimized/kernels/elements.cuh"
 #include "optimized/kernels/launchers.hpp"
+#include "optimized/kernels/projection_arguments.cuh"
 #include "optimized/kernels/tiles.cuh"
 
 namespace attest::kernels {
@@ -19,13 +20,6 @@ constexpr int kTile = 32;      // rows, columns and inner steps of a tile
 constexpr int kPerThread = 4;  // rows, and columns, of one thread
 constexpr int kLanesPerRow = kTile / kPerThread;
 constexpr int kPitch = row_major_pitch(kTile);
-
-struct ProjectionArguments {
-  View x;  // (batch, 1, rows, inner)
-  View w;  // (1, 1, inner, columns)
-  View y;  // (batch, 1, rows, columns)
-  int rows, inner, columns;
-};
 
 __device__ void load_columns(const float* from, float (&to)[4]) {
   const float4 four = *reinterpret_cast<const float4*>(from);
@@ -83,7 +77,8 @@ __global__ void __launch_bounds__(kThreads)
     for (int c = 0; c < kPerThread; ++c) {
       const int column = first_column + thread_column + c;
       if (row < a.rows && column < a.columns) {
-        store_one(a.y.format, a.y.data, a.y.offset(b, 0, row) + column, acc[i][c]);
+        store_one(a.y.format, a.y.data, a.y.offset(b, 0, row) + column,
+                  with_bias(a, column, acc[i][c]));
       }
     }
   }
@@ -92,25 +87,20 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 cudaError_t launch_projection(const AttestProjection& request) {
-  ProjectionArguments a{};
-  a.x = view_of(request.x, 0, -1, 1);
-  a.w = view_of(request.w, -1, -1, 0);
-  a.y = view_of(request.y, 0, -1, 1);
-  a.rows = static_cast<int>(request.x.shape[1]);
-  a.inner = static_cast<int>(request.x.shape[2]);
-  a.columns = static_cast<int>(request.w.shape[1]);
-  const int64_t row_tiles = (request.x.shape[1] + kTile - 1) / kTile;
-  const int64_t column_tiles = (request.w.shape[1] + kTile - 1) / kTile;
-  const int64_t blocks = request.x.shape[0] * row_tiles * column_tiles;
-  if (blocks == 0) {
+  const ProjectionArguments a = projection_arguments_of(request);
+  const ProjectionGrid grid = projection_grid(request, kTile);
+  if (grid.blocks == 0) {
     return cudaSuccess;
   }
-  if (blocks > INT32_MAX) {
+  if (grid.blocks > INT32_MAX) {
     return cudaErrorInvalidConfiguration;
   }
-  projection<<<static_cast<unsigned>(blocks), kThreads, 0,
-               static_cast<cudaStream_t>(request.stream)>>>(a, static_cast<unsigned>(row_tiles),
-                                                            static_cast<unsigned>(column_tiles));
+  if (suits_tensor_cores(a)) {
+    return launch_mma_projection(request);
+  }
+  projection<<<static_cast<unsigned>(grid.blocks), kThreads, 0,
+               static_cast<cudaStream_t>(request.stream)>>>(
+      a, static_cast<unsigned>(grid.row_tiles), static_cast<unsigned>(grid.column_tiles));
   return cudaGetLastError();
 }
 

@@ -125,6 +125,7 @@ void CudaRuntime::load_emulated(const Choice& choice) {
   find(library_, "attest_emulator_reset", reset_);
   find(library_, "attest_emulator_counts", counts_);
   find(library_, "attest_emulator_totals", totals_);
+  find(library_, "attest_emulator_profile", profile_);
   find(library_, "attest_emulator_load_error", load_error_);
   if (const char* problem = configure(choice.emulator.c_str())) throw Error(problem);
   std::string ignored;
@@ -205,6 +206,15 @@ Counters CudaRuntime::counters() const {
           .local_bytes = number(t.local_bytes),
           .barriers = number(t.barriers),
           .divergent_branches = number(t.divergent_branches)};
+}
+
+std::string CudaRuntime::kernel_profile() const {
+  if (!emulated()) return {};
+  std::string problem;
+  auto profile = emulator::parse_profile(profile_(), problem);
+  if (!profile) return problem;
+  for (emulator::KernelProfile& kernel : *profile) kernel.lines.clear();
+  return emulator::print(*profile);
 }
 
 }  // namespace attest

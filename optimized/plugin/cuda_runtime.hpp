@@ -49,6 +49,8 @@ class CudaRuntime {
 
   /// Since the process began; empty on a GPU.
   Counters counters() const;
+  /// The same kernel by kernel, without source lines, as emulator::print writes it.
+  std::string kernel_profile() const;
 
  private:
   void load_real(unsigned major);
@@ -70,6 +72,7 @@ class CudaRuntime {
   decltype(&attest_emulator_reset) reset_ = nullptr;
   decltype(&attest_emulator_counts) counts_ = nullptr;
   decltype(&attest_emulator_totals) totals_ = nullptr;
+  decltype(&attest_emulator_profile) profile_ = nullptr;
   decltype(&attest_emulator_load_error) load_error_ = nullptr;
 };
 

@@ -87,7 +87,7 @@ struct Request {
   TensorSpec tensors[kTensorsMax];
 };
 
-enum class MessageKind : std::uint32_t { greeting, declines, call };
+enum class MessageKind : std::uint32_t { greeting, declines, call, profile };
 
 /// In both directions; the worker answers with the kind it was asked for.
 struct Message {
@@ -112,7 +112,7 @@ struct ReplyHeader {
   std::uint8_t spent;     // the process cannot go on: start another
   std::uint8_t declined;  // text says why
   char kind[32];
-  char text[4096];
+  char text[4096];            // of a profile: its lines, as emulator::print writes them
   Counters counters;          // of a call; without launches when there is no emulator
   AttestPrecision precision;  // of a greeting: the table's; of declines: for this problem
   // greeting only

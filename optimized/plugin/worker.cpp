@@ -77,6 +77,18 @@ class Client {
     return answer && answer->problem == problem ? answer->precision : description_.precision;
   }
 
+  /// Of the worker's life, which ends with it: the next one counts anew.
+  emulator::Profile take_profile() {
+    if (!description_.counts || revive() || worker_->ask(MessageKind::profile)) return {};
+    const std::string text = text_of(worker_->reply().at<const ReplyHeader>(0).text);
+    worker_.reset();
+    std::string problem;
+    const auto profile = emulator::parse_profile(text, problem);
+    if (!profile)
+      throw Error("the worker's " + problem + ": it may have launched too many kernels");
+    return *profile;
+  }
+
   Reply call(Operation operation, const RequestPlan& plan) {
     std::optional<Fault> fault = std::exchange(pending_fault_, std::nullopt);
     if (!fault) fault = revive();
@@ -144,8 +156,9 @@ class Client {
 
 }  // namespace
 
-Subject open_plugin(const WorkerOptions& options) {
-  const auto client = std::make_shared<Client>(options);
+namespace {
+
+Subject subject_of(const std::shared_ptr<Client>& client) {
   Subject subject;
   subject.description = client->description();
   subject.declines = [client](Operation operation, const Problem& problem) {
@@ -182,6 +195,17 @@ Subject open_plugin(const WorkerOptions& options) {
     };
   }
   return subject;
+}
+
+}  // namespace
+
+Subject open_plugin(const WorkerOptions& options) {
+  return subject_of(std::make_shared<Client>(options));
+}
+
+ProfiledPlugin open_profiled_plugin(const WorkerOptions& options) {
+  const auto client = std::make_shared<Client>(options);
+  return {subject_of(client), [client] { return client->take_profile(); }};
 }
 
 }  // namespace attest

@@ -3,9 +3,11 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "optimized/emulator/options.hpp"
+#include "optimized/emulator/profile.hpp"
 #include "reference/subject.hpp"
 
 namespace attest {
@@ -28,5 +30,14 @@ struct WorkerOptions {
 /// version, links cudart statically, has no PTX, crashes while loading, or when `cuda` is asked
 /// for and there is no driver.
 Subject open_plugin(const WorkerOptions& options);
+
+/// A Subject whose kernels can be looked at one by one.
+struct ProfiledPlugin {
+  Subject subject;
+  /// What its launches have cost since this was last asked, kernel by kernel, without source lines;
+  /// empty when nothing is counted.
+  std::function<emulator::Profile()> profile;
+};
+ProfiledPlugin open_profiled_plugin(const WorkerOptions& options);
 
 }  // namespace attest

@@ -91,6 +91,8 @@ class Worker {
       watch_for_crashes(&reply.crash);
       if (message.kind == MessageKind::declines) {
         calls_->ask_declines(request_.at<const Request>(0), reply);
+      } else if (message.kind == MessageKind::profile) {
+        put_text(reply.text, runtime_ ? runtime_->kernel_profile() : std::string());
       } else {
         calls_->run(request_.data(), reply_.data());
       }

@@ -122,6 +122,23 @@ CommandWord oracle_words(OracleOptions& options) {
                       {.name = "--digits", .what = "50 or 100", .place = &options.digits}}};
 }
 
+CommandWord measure_words(MeasureCommand& options) {
+  return {.name = "measure",
+          .what = "what a subject's kernels cost, and the least they could",
+          .example = "attest measure --cost --call 'decode q=1x8x1x128 kv=1x512x128 in=bf16'",
+          .act = [&options] { return measure(options); },
+          .options = {{.name = "--cost",
+                       .what = "counters, registers and roofline, kernel by kernel",
+                       .place = &options.cost},
+                      {.name = "--subject", .what = "as for gate", .place = &options.subject},
+                      {.name = "--call",
+                       .what = "an operation and a case line; may be given more than once",
+                       .place = &options.calls},
+                      {.name = "--case-seconds",
+                       .what = "a call that takes longer is a fault: hung",
+                       .place = &options.case_seconds}}};
+}
+
 CommandWord footprint_words(FootprintOptions& options) {
   return {
       .name = "footprint",
@@ -196,6 +213,7 @@ std::vector<CommandWord> command_words(AllOptions& options) {
   commands.push_back(run_words(options.run));
   commands.push_back(replay_words(options.replay));
   commands.push_back(oracle_words(options.oracle));
+  commands.push_back(measure_words(options.measure));
   commands.push_back(footprint_words(options.footprint));
   commands.push_back(
       {.name = "list",

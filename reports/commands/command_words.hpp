@@ -34,6 +34,7 @@ struct AllOptions {
   CampaignCommand gate, fuzz;
   ReplayOptions replay;
   OracleOptions oracle;
+  MeasureCommand measure;
   FootprintOptions footprint;
   RunCommand run;
   std::string list;

@@ -64,6 +64,14 @@ struct OracleOptions {
 };
 int oracle(const OracleOptions& options);
 
+struct MeasureCommand {
+  std::string subject = "ours";
+  bool cost = false;
+  std::vector<std::string> calls;  // "OPERATION CASE-LINE"; empty: a list of usual ones
+  double case_seconds = 60;
+};
+int measure(const MeasureCommand& options);
+
 struct FootprintOptions {
   Index layers = 1, kv_heads = 1, depth = 1, tokens = 1, batch = 1;
   std::optional<Index> v_depth;  // absent: depth

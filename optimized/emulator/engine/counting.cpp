@@ -155,7 +155,12 @@ std::shared_ptr<const CountPlan> plan_of(const Program& program, const Instructi
 void add_launch(KernelCounts& kernel, LaunchState& launch, bool good) {
   const CountPlan& plan = *kernel.plan;
   CountRoom& room = merged(launch);
-  kernel.launches += good ? 1 : 0;
+  if (good) {
+    ++kernel.launches;
+    kernel.grid_blocks = launch.blocks;
+    kernel.block_threads = launch.threads_per_block;
+    kernel.block_shared_bytes = launch.shared_bytes;
+  }
   kernel.lines.resize(plan.places.size());
   kernel.covered.resize(plan.blocks, false);
   std::vector<u64> blocks(plan.blocks, 0);
@@ -195,6 +200,9 @@ KernelProfile profile_of(const KernelCounts& kernel) {
   KernelProfile profile;
   profile.kernel = kernel.plan->kernel;
   profile.launches = kernel.launches;
+  profile.grid_blocks = kernel.grid_blocks;
+  profile.block_threads = kernel.block_threads;
+  profile.block_shared_bytes = kernel.block_shared_bytes;
   profile.totals = totals_of(kernel);
   profile.blocks = kernel.plan->blocks;
   profile.blocks_covered = u64(std::count(kernel.covered.begin(), kernel.covered.end(), true));

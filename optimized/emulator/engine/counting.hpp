@@ -45,8 +45,9 @@ struct CountPlan {
 struct KernelCounts {
   std::shared_ptr<const CountPlan> plan;
   u64 launches = 0;
-  std::vector<Totals> lines;  // by CountPlan::places
-  std::vector<bool> covered;  // by basic block
+  u64 grid_blocks = 0, block_threads = 0, block_shared_bytes = 0;  // of the last one
+  std::vector<Totals> lines;                                       // by CountPlan::places
+  std::vector<bool> covered;                                       // by basic block
 };
 
 /// The plan of the program, made at the first call. Not for use by two threads at once.

@@ -1,9 +1,7 @@
 // Turns a fault into a finding: who, where, what.
-#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "optimized/emulator/engine/block.hpp"
 #include "optimized/emulator/engine/spelling.hpp"
@@ -19,24 +17,6 @@ const Code& code_of(const Warp& warp, const Op& op) {
 }
 
 }  // namespace
-
-std::string readable_name(const std::string& mangled) {
-  int status = 0;
-  char* text = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
-  if (status != 0 || text == nullptr) return mangled;
-  std::string name = text;
-  std::free(text);
-  constexpr std::string_view kVoid = "void ";  // of templates, whose mangled names have it
-  if (name.starts_with(kVoid)) name.erase(0, kVoid.size());
-  int depth = 0;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    if (name[i] == '<') ++depth;
-    if (name[i] == '>') --depth;
-    if (name[i] == '(' && depth == 0 && !name.substr(i).starts_with("(anonymous"))
-      return name.substr(0, i);
-  }
-  return name;
-}
 
 bool is_known(const ptx::Module& module, const ptx::SourceLine& s) {
   return s.line != 0 && s.file < module.files.size();

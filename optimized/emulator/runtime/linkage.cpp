@@ -114,15 +114,17 @@ unsigned major_of(std::string_view library) {
   return major;
 }
 
-/// nvcc writes one container after another, each begun at a multiple of eight bytes.
-bool holds_ptx(Bytes fatbins) {
+/// Calls `body` with every PTX image. nvcc writes one container after another, each begun at a
+/// multiple of eight bytes.
+template <typename Body>
+void each_ptx(Bytes fatbins, Body body) {
   constexpr std::size_t kAlignment = 8;
   while (!fatbins.empty()) {
     std::uint64_t bytes = 0;
     try {
       bytes = fatbin::container_bytes(fatbins);
       for (const fatbin::Image& image : fatbin::read_images(fatbins)) {
-        if (image.kind == fatbin::Image::Kind::ptx) return true;
+        if (image.kind == fatbin::Image::Kind::ptx) body(image);
       }
     } catch (const fatbin::FatbinError&) {
       bytes = kAlignment;  // Padding, or damage: the next container is looked for.
@@ -130,7 +132,19 @@ bool holds_ptx(Bytes fatbins) {
     bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     fatbins = fatbins.subspan(std::min<std::uint64_t>(bytes, fatbins.size()));
   }
-  return false;
+}
+
+std::vector<std::byte> read_file(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  std::error_code failed;
+  const std::uintmax_t size = std::filesystem::file_size(path, failed);
+  if (failed) throw Error(name + " cannot be read: " + failed.message());
+  if (size > kFileBytesMax) throw Error(name + " is too large to be looked into (over 2 GiB)");
+  std::vector<std::byte> bytes(size);
+  std::ifstream file(path, std::ios::binary);
+  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
+  if (!file) throw Error(name + " cannot be read; check its permissions");
+  return bytes;
 }
 
 }  // namespace
@@ -154,21 +168,21 @@ Linkage inspect_linkage(std::span<const std::byte> bytes, const std::string& nam
   result.relocatable = !elf.named("__nv_relfatbin").empty();
   result.has_device_code = !fatbins.empty() || result.relocatable;
   result.static_cudart = result.has_device_code && result.cudart_major == 0;
-  result.has_ptx = holds_ptx(fatbins);
+  each_ptx(fatbins, [&](const fatbin::Image&) { result.has_ptx = true; });
   return result;
 }
 
 Linkage inspect_linkage(const std::filesystem::path& path, ElfKind kind) {
-  const std::string name = path.string();
-  std::error_code failed;
-  const std::uintmax_t size = std::filesystem::file_size(path, failed);
-  if (failed) throw Error(name + " cannot be read: " + failed.message());
-  if (size > kFileBytesMax) throw Error(name + " is too large to be looked into (over 2 GiB)");
-  std::vector<std::byte> bytes(size);
-  std::ifstream file(path, std::ios::binary);
-  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
-  if (!file) throw Error(name + " cannot be read; check its permissions");
-  return inspect_linkage(bytes, name, kind);
+  return inspect_linkage(read_file(path), path.string(), kind);
+}
+
+std::vector<std::string> embedded_ptx(const std::filesystem::path& path) {
+  const std::vector<std::byte> bytes = read_file(path);
+  const Elf elf(bytes, path.string(), ElfKind::library);
+  std::vector<std::string> texts;
+  each_ptx(elf.named(".nv_fatbin"),
+           [&](const fatbin::Image& image) { texts.push_back(fatbin::ptx_text(image)); });
+  return texts;
 }
 
 std::string emulation_obstacle(const Linkage& linkage) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace attest::emulator {
 
@@ -27,6 +28,9 @@ Linkage inspect_linkage(const std::filesystem::path& path, ElfKind kind = ElfKin
 /// The same of bytes in memory; `name` is for the message.
 Linkage inspect_linkage(std::span<const std::byte> bytes, const std::string& name,
                         ElfKind kind = ElfKind::library);
+
+/// The PTX that it carries, one text per translation unit and architecture. Throws as above.
+std::vector<std::string> embedded_ptx(const std::filesystem::path& path);
 
 /// Why its kernels cannot run on the emulator, with what to do; empty when they can.
 std::string emulation_obstacle(const Linkage& linkage);

@@ -1,0 +1,138 @@
+// ptxas reads a file and tells on standard error; both are kept in a folder that goes away.
+#include "reports/commands/assembler.hpp"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "optimized/emulator/runtime/linkage.hpp"
+#include "reference/text.hpp"
+
+namespace attest {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder of its own for every call.
+class Workplace {
+ public:
+  Workplace() {
+    constexpr std::size_t kDrawn = 6;  // letters that mkdtemp chooses
+    std::string name = (fs::temp_directory_path() / "attest_ptxas_").string();
+    name.append(kDrawn, 'X');
+    if (mkdtemp(name.data()) == nullptr) {
+      throw Error(fmt::format("{}: no folder can be made here; set TMPDIR", name));
+    }
+    folder_ = name;
+  }
+  ~Workplace() {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  Workplace(const Workplace&) = delete;
+  Workplace& operator=(const Workplace&) = delete;
+  fs::path file(const char* name) const { return folder_ / name; }
+
+ private:
+  fs::path folder_;
+};
+
+bool is_program(const fs::path& path) {
+  return access(path.c_str(), X_OK) == 0 && fs::is_regular_file(path);
+}
+
+std::string quoted(const fs::path& path) {
+  std::string text = "'";
+  for (const char c : path.string()) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+/// What `command` prints, standard error included.
+std::string output_of(const std::string& command, int& status) {
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) throw Error("no program can be started: " + command);
+  std::string text;
+  char piece[4096];
+  for (std::size_t got = 0; (got = std::fread(piece, 1, sizeof piece, pipe)) > 0;) {
+    text.append(piece, got);
+  }
+  status = pclose(pipe);
+  return text;
+}
+
+/// The number before `unit` in a line such as "Used 71 registers, 32768 bytes smem"; 0 without one.
+std::int64_t number_before(const std::string& line, const std::string& unit) {
+  const std::size_t at = line.find(" " + unit);
+  if (at == std::string::npos) return 0;
+  std::size_t first = at;
+  while (first > 0 && line[first - 1] >= '0' && line[first - 1] <= '9') --first;
+  return first == at ? 0 : std::stoll(line.substr(first, at - first));
+}
+
+}  // namespace
+
+std::optional<fs::path> assembler() {
+  if (const char* named = std::getenv("ATTEST_PTXAS")) {
+    if (is_program(named)) return named;
+    throw Error(fmt::format("ATTEST_PTXAS: {} cannot be executed", named));
+  }
+  if (is_program(ATTEST_BUILT_WITH_PTXAS)) return ATTEST_BUILT_WITH_PTXAS;
+  std::istringstream folders(std::getenv("PATH") != nullptr ? std::getenv("PATH") : "");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (is_program(fs::path(folder) / "ptxas")) return fs::path(folder) / "ptxas";
+  }
+  return std::nullopt;
+}
+
+Resources read_resources(const std::string& printed) {
+  Resources resources;
+  KernelResources* kernel = nullptr;
+  std::istringstream lines(printed);
+  for (std::string line; std::getline(lines, line);) {
+    constexpr std::string_view kEntry = "Compiling entry function '";
+    if (const std::size_t at = line.find(kEntry); at != std::string::npos) {
+      const std::size_t first = at + kEntry.size();
+      kernel = &resources[line.substr(first, line.find('\'', first) - first)];
+    }
+    if (kernel == nullptr) continue;
+    if (line.find("bytes stack frame") != std::string::npos) {
+      kernel->stack_bytes = number_before(line, "bytes stack frame");
+      kernel->spill_bytes =
+          number_before(line, "bytes spill stores") + number_before(line, "bytes spill loads");
+    }
+    if (line.find("Used ") != std::string::npos) {
+      kernel->registers = static_cast<int>(number_before(line, "registers"));
+      kernel->static_shared_bytes = number_before(line, "bytes smem");
+    }
+  }
+  return resources;
+}
+
+Resources assemble(const fs::path& ptxas, const fs::path& plugin, int architecture) {
+  Resources all;
+  const Workplace workplace;
+  for (const std::string& text : emulator::embedded_ptx(plugin)) {
+    const fs::path source = workplace.file("kernels.ptx");
+    std::ofstream(source, std::ios::binary) << text;
+    int status = 0;
+    const std::string printed =
+        output_of(fmt::format("{} -v -arch=sm_{} -o {} {}", quoted(ptxas), architecture,
+                              quoted(workplace.file("kernels.cubin")), quoted(source)),
+                  status);
+    if (status != 0) {
+      throw Error(fmt::format("{} cannot assemble {} for sm_{}: {}", ptxas.string(),
+                              plugin.string(), architecture,
+                              printed.substr(0, printed.find('\n'))));
+    }
+    all.merge(read_resources(printed));
+  }
+  return all;
+}
+
+}  // namespace attest

@@ -1,0 +1,249 @@
+// measure --cost: what calls of a subject cost on the emulator, kernel by kernel, and how near that
+// is to the least that must be read, written and computed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "optimized/plugin/worker.hpp"
+#include "properties/fills.hpp"
+#include "reference/formats.hpp"
+#include "reference/text.hpp"
+#include "reports/commands/assembler.hpp"
+#include "reports/commands/commands.hpp"
+#include "reports/commands/subjects.hpp"
+#include "reports/cost.hpp"
+
+namespace attest {
+namespace {
+
+// Shapes of serving engines, small enough for the emulator. Of a projection, the rows of q are
+// those of X and the columns of W as many as there are keys.
+constexpr std::string_view kCalls[] = {
+    "prefill q=1x4x1024x64 kv=2x1024x64 in=bf16 out=bf16 causal",
+    "prefill q=1x2x1024x128 kv=1x1024x128 in=bf16 out=bf16 causal",
+    "prefill q=1x2x512x128 kv=1x512x128 in=f16 out=f16",
+    "prefill q=1x1x256x256 kv=1x256x256 in=f16 out=f16 causal",
+    "prefill q=1x2x256x64 kv=1x256x64 causal",
+    "decode q=1x8x1x128 kv=1x2048x128 in=bf16 out=bf16 splits=8",
+    "decode q=2x8x1x128 kv=2x1024x128 in=bf16 out=bf16 splits=4 page=16 order=1",
+    "decode q=2x8x1x128 kv=2x1024x128 in=bf16 out=bf16 splits=4 cache=e4m3 scales=head page=16 "
+    "order=1",
+    "append q=4x8x1x128 kv=8x256x128 in=bf16",
+    "append q=4x8x1x128 kv=8x256x128 in=bf16 cache=e4m3 scales=head page=16 rope=halves",
+    "projection q=1x1x512x1024 kv=1x1024x1 in=bf16 out=bf16",
+    "projection q=1x1x128x256 kv=1x256x1",
+};
+
+struct Call {
+  Operation operation;
+  Case test_case;
+  std::string text;  // of the case
+};
+
+Call call_named(const std::string& words) {
+  constexpr Operation kMeasured[] = {Operation::prefill, Operation::decode, Operation::append,
+                                     Operation::projection};
+  const std::size_t blank = std::min(words.find(' '), words.size());
+  for (const Operation operation : kMeasured) {
+    if (words.substr(0, blank) != name_of(operation)) continue;
+    const Case parsed = parse_case(words.substr(blank));
+    return {operation, parsed, print(parsed)};
+  }
+  throw Error(
+      fmt::format("--call: '{}' begins with no operation; say prefill, decode, append or "
+                  "projection, and then a case line",
+                  words));
+}
+
+std::int64_t size_of(const Tensor& tensor) {
+  return static_cast<std::int64_t>(tensor.bytes.size());
+}
+
+/// Rows of q as X, and rows of k, one per column of the product, as W.
+Projection projection_of(const Problem& p, const Values& values) {
+  Projection projection;
+  projection.output = p.output;
+  projection.x = Tensor(p.input, {p.batch, 1, p.queries, p.depth});
+  projection.w = Tensor(p.input, {1, 1, p.depth, p.keys});
+  for (Index b = 0; b < p.batch; ++b) {
+    for (Index i = 0; i < p.queries; ++i) {
+      for (Index n = 0; n < p.depth; ++n) {
+        projection.x.set_bits(projection.x.offset(b, 0, i, n),
+                              values.q.bits(values.q.offset(b, 0, i, n)));
+      }
+    }
+  }
+  for (Index column = 0; column < p.keys; ++column) {
+    for (Index n = 0; n < p.depth; ++n) {
+      projection.w.set_bits(projection.w.offset(0, 0, n, column),
+                            values.k.bits(values.k.offset(0, 0, column, n)));
+    }
+  }
+  return projection;
+}
+
+/// As many tokens as there are queries, behind half a cache.
+CacheUpdate update_of(const Problem& p, const Values& values) {
+  const auto batch = static_cast<std::size_t>(p.batch);
+  CacheUpdate update{.k = values.k,
+                     .v = values.v,
+                     .new_k = Tensor(p.input, {p.batch, p.kv_heads, p.queries, p.depth}),
+                     .new_v = Tensor(p.input, {p.batch, p.kv_heads, p.queries, p.v_depth}),
+                     .lengths = std::vector<Index>(batch, p.keys / 2),
+                     .new_lengths = std::vector<Index>(batch, p.queries)};
+  update.k_scales = values.k_scales;
+  update.v_scales = values.v_scales;
+  for (Index i = 0; i < update.new_k.count(); ++i)
+    update.new_k.set(i, 1 + static_cast<double>(i % 3));
+  for (Index i = 0; i < update.new_v.count(); ++i)
+    update.new_v.set(i, 1 + static_cast<double>(i % 5));
+  if (p.rope != Rope::none) {
+    update.rotations = Tensor(Format::f32, {1, 1, p.keys, p.depth});
+    for (Index i = 0; i < update.rotations->count(); ++i) update.rotations->set(i, 0.5);
+  }
+  return update;
+}
+
+/// Bytes of K and V when every tile of queries reads what its last row sees.
+std::int64_t tiled_bytes(const Problem& p, const Values& values, std::uint64_t blocks) {
+  const auto heads = static_cast<std::uint64_t>(p.batch * p.query_heads);
+  if (heads == 0 || blocks == 0 || blocks % heads != 0) return 0;
+  const auto tiles = static_cast<Index>(blocks / heads);
+  const Index rows = (p.queries + tiles - 1) / tiles;
+  Index keys = 0;
+  for (Index last = rows; last < p.queries + rows; last += rows) {
+    const Index diagonal = p.alignment == Alignment::bottom_right ? p.keys - p.queries : 0;
+    const Index seen = std::min(last, p.queries) + diagonal;
+    keys += p.causal ? std::clamp<Index>(seen, 0, p.keys) : p.keys;
+  }
+  const std::int64_t all = size_of(values.k) + size_of(values.v);
+  return all / (p.batch * p.kv_heads * p.keys) * keys * static_cast<Index>(heads);
+}
+
+struct Done {
+  Reply reply;
+  std::int64_t least_bytes = 0;
+};
+
+Done ask(const Subject& subject, const Call& call, const Values& values) {
+  const Problem& p = call.test_case.problem;
+  Done done;
+  if (call.operation == Operation::projection) {
+    const Projection projection = projection_of(p, values);
+    done.reply = subject.projection(projection, Poison::nan);
+    done.least_bytes = size_of(projection.x) + size_of(projection.w) + size_of(done.reply.y);
+  } else if (call.operation == Operation::append) {
+    const CacheUpdate update = update_of(p, values);
+    done.reply = subject.append(p, update, Poison::nan);
+    const Index tokens = p.batch * p.kv_heads * p.queries;
+    done.least_bytes = size_of(update.new_k) + size_of(update.new_v) +
+                       tokens * (p.depth + p.v_depth) * bytes_of(cache_format(p));
+  } else {
+    const auto& compute = call.operation == Operation::decode ? subject.decode : subject.prefill;
+    done.reply = compute(p, values, Poison::nan);
+    done.least_bytes = size_of(values.q) + size_of(values.k) + size_of(values.v) +
+                       size_of(done.reply.o) + size_of(done.reply.lse);
+  }
+  return done;
+}
+
+bool offers(const Subject& subject, Operation operation) {
+  switch (operation) {
+    case Operation::prefill:
+      return static_cast<bool>(subject.prefill);
+    case Operation::decode:
+      return static_cast<bool>(subject.decode);
+    case Operation::append:
+      return static_cast<bool>(subject.append);
+    case Operation::projection:
+      return static_cast<bool>(subject.projection);
+    case Operation::copy_pages:
+      return static_cast<bool>(subject.copy_pages);
+  }
+  return false;
+}
+
+CallCost cost_of(const ProfiledPlugin& plugin, const Call& call) {
+  const Problem& p = call.test_case.problem;
+  CallCost cost;
+  cost.operation = name_of(call.operation);
+  cost.problem = call.text;
+  if (!offers(plugin.subject, call.operation)) {
+    cost.declined = "not offered";
+    return cost;
+  }
+  if (const auto why = plugin.subject.declines(call.operation, p)) {
+    cost.declined = *why;
+    return cost;
+  }
+  const Values values = make_values(call.test_case);
+  plugin.profile();  // what came before is not counted
+  const Done done = ask(plugin.subject, call, values);
+  if (done.reply.fault) {
+    throw Error(fmt::format("{} {}: {}: {}", cost.operation, cost.problem, done.reply.fault->kind,
+                            done.reply.fault->what));
+  }
+  cost.least_bytes = done.least_bytes;
+  for (const emulator::KernelProfile& kernel : plugin.profile()) {
+    if (call.operation == Operation::prefill && cost.kernels.empty()) {
+      const std::int64_t once = done.least_bytes - size_of(values.k) - size_of(values.v);
+      const std::int64_t tiled = tiled_bytes(p, values, kernel.grid_blocks);
+      cost.tiled_bytes = tiled == 0 ? 0 : once + tiled;
+    }
+    cost.kernels.push_back({kernel, {}});
+  }
+  return cost;
+}
+
+/// Where the names of a profile and of ptxas meet.
+std::map<std::string, KernelResources> readable(const Resources& resources) {
+  std::map<std::string, KernelResources> named;
+  for (const auto& [mangled, kernel] : resources) named[emulator::readable_name(mangled)] = kernel;
+  return named;
+}
+
+}  // namespace
+
+int measure(const MeasureCommand& options) {
+  if (!options.cost) {
+    throw Error("measure: say what is to be measured; --cost is all there is");
+  }
+  WorkerOptions worker;
+  worker.plugin = plugin_named(options.subject);
+  worker.device = DeviceChoice::emulated;
+  worker.case_seconds = options.case_seconds;
+  worker.emulator.checks = {.memcheck = false, .initcheck = false, .racecheck = false};
+  const ProfiledPlugin plugin = open_profiled_plugin(worker);
+  if (!plugin.subject.description.counts) {
+    throw Error(fmt::format("{} launches no kernels: there is nothing to count",
+                            plugin.subject.description.name));
+  }
+  std::vector<std::map<std::string, KernelResources>> resources;
+  const auto ptxas = assembler();
+  for (const Machine& machine : machines()) {
+    if (ptxas) resources.push_back(readable(assemble(*ptxas, worker.plugin, machine.architecture)));
+  }
+  std::vector<std::string> words = options.calls;
+  if (words.empty()) words.assign(std::begin(kCalls), std::end(kCalls));
+  std::vector<CallCost> calls;
+  for (const std::string& call : words) {
+    calls.push_back(cost_of(plugin, call_named(call)));
+    for (KernelCost& kernel : calls.back().kernels) {
+      for (const auto& known : resources) {
+        const auto found = known.find(kernel.profile.kernel);
+        if (found == known.end()) break;
+        kernel.use.push_back({found->second.registers, found->second.spill_bytes});
+      }
+    }
+  }
+  fmt::print("{}", cost_table(calls));
+  if (!ptxas) {
+    fmt::print(stderr,
+               "attest: no ptxas was found, so registers are unknown; ATTEST_PTXAS may name "
+               "one\n");
+  }
+  return 0;
+}
+
+}  // namespace attest
