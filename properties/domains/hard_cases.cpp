@@ -80,6 +80,12 @@ constexpr std::string_view kDecode[] = {
     "q=1x2x1x8 kv=2x7x8 in=f16 out=f16 cache=i8 scales=head page=3 order=2 fill=ramp",
     "q=2x2x2x8 kv=2x7x8 in=bf16 out=bf16 cache=e4m3 scales=token page=4 order=3 fill=normal",
     "q=1x1x1x4 kv=1x5x4 cache=bf16 fill=normal",  // wider queries than keys
+    // Heads that matrix units take together: 16 rows by tiles of 64 keys, or 32 where rows are
+    // wide.
+    "q=1x4x1x8 kv=1x200x8 in=f16 out=f32 fill=rising_maxima",      // rescale
+    "q=1x4x5x16 kv=1x65x24 in=bf16 out=f32 causal fill=ramp",      // two tiles of rows
+    "q=1x5x1x136 kv=1x129x8 in=f16 out=f16 splits=2 fill=normal",  // wide
+    "q=2x4x1x8 kv=1x70x8 in=bf16 out=f32 cache=i8 scales=token page=16 order=2 kv_len=70,64",
 };
 
 constexpr std::string_view kSequence[] = {
