@@ -19,7 +19,8 @@ TEST_F(CommandLine, TeachesItself) {
   for (const char* part : {"Examples:", "attest replay", "Exit code 0", "footprint"}) {
     EXPECT_NE(help.out.find(part), std::string::npos) << part;
   }
-  for (const char* command : {"gate", "fuzz", "run", "replay", "oracle", "footprint", "list"}) {
+  for (const char* command :
+       {"gate", "fuzz", "run", "replay", "compare", "oracle", "footprint", "list"}) {
     const Ran one = run(std::string(command) + " --help");
     EXPECT_EQ(one.exit_code, 0) << command;
     EXPECT_NE(one.out.find(std::string("Example:\n  attest ") + command), std::string::npos)

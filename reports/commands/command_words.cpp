@@ -106,6 +106,31 @@ CommandWord replay_words(ReplayOptions& options) {
   return command;
 }
 
+CommandWord compare_words(CompareOptions& options) {
+  CommandWord command{.name = "compare",
+                      .what = "a device's bits against the emulator's, per numeric model",
+                      .example = "attest compare --device cuda --cases 300 --out compare.json",
+                      .act = [&options] { return compare(options); },
+                      .options = {}};
+  command.options = {
+      {.name = "--subject", .what = "as for gate", .place = &options.subject.subject}};
+  add(command.options, device(options.subject.device, options.subject.case_seconds));
+  add(command.options,
+      {{.name = "--numerics",
+        .what = "of the device, where that is the emulator too",
+        .place = &options.subject.emulation.numerics},
+       {.name = "--cases",
+        .what = "number of cases to draw",
+        .place = &options.cases,
+        .problem = count_error},
+       {.name = "--seed",
+        .what = "decides every case",
+        .place = &options.seed,
+        .problem = count_error},
+       {.name = "--out", .what = "file for the table as JSON", .place = &options.out}});
+  return command;
+}
+
 CommandWord oracle_words(OracleOptions& options) {
   return {.name = "oracle",
           .what = "the certified truth for a case or for anybody's tensors",
@@ -212,6 +237,7 @@ std::vector<CommandWord> command_words(AllOptions& options) {
                                      .place = &options.fuzz.corpus});
   commands.push_back(run_words(options.run));
   commands.push_back(replay_words(options.replay));
+  commands.push_back(compare_words(options.compare));
   commands.push_back(oracle_words(options.oracle));
   commands.push_back(measure_words(options.measure));
   commands.push_back(footprint_words(options.footprint));

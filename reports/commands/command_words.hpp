@@ -33,6 +33,7 @@ struct CommandWord {
 struct AllOptions {
   CampaignCommand gate, fuzz;
   ReplayOptions replay;
+  CompareOptions compare;
   OracleOptions oracle;
   MeasureCommand measure;
   FootprintOptions footprint;

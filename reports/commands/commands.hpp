@@ -56,6 +56,14 @@ struct ReplayOptions {
 };
 int replay(const ReplayOptions& options);
 
+struct CompareOptions {
+  SubjectOptions subject;  // its device is compared with the emulator
+  std::uint64_t seed = 1;
+  std::uint64_t cases = 300;
+  std::string out;  // a file of JSON; empty: none
+};
+int compare(const CompareOptions& options);
+
 struct OracleOptions {
   std::string what;     // a case line or a safetensors file
   std::string problem;  // words of a case line, for a safetensors file
