@@ -51,12 +51,17 @@ __device__ void store_chunk(uint32_t to, const uint32_t (&words)[4]) {
 /// Eight elements of 8 bits as 16 bytes of kFormat. Exact: no significand or exponent is wider.
 template <uint32_t kFormat, uint32_t kCache>
 __device__ void widen(const void* data, int64_t index, uint32_t (&words)[4]) {
-  const float4 low = load_four<kCache>(data, index);
-  const float4 high = load_four<kCache>(data, index + 4);
-  words[0] = pack<kFormat>(low.x, low.y);
-  words[1] = pack<kFormat>(low.z, low.w);
-  words[2] = pack<kFormat>(high.x, high.y);
-  words[3] = pack<kFormat>(high.z, high.w);
+  const uint2 bytes =
+      *reinterpret_cast<const uint2*>(static_cast<const unsigned char*>(data) + index);
+  const auto number = [](uint32_t bits) {
+    return kCache == ATTEST_I8     ? from_i8(bits)
+           : kCache == ATTEST_E4M3 ? from_e4m3(bits & 0xFFU)
+                                   : from_e5m2(bits & 0xFFU);
+  };
+  words[0] = pack<kFormat>(number(bytes.x), number(bytes.x >> 8));
+  words[1] = pack<kFormat>(number(bytes.x >> 16), number(bytes.x >> 24));
+  words[2] = pack<kFormat>(number(bytes.y), number(bytes.y >> 8));
+  words[3] = pack<kFormat>(number(bytes.y >> 16), number(bytes.y >> 24));
 }
 
 /// Rows of the cache into a tile, filled up with zeros to a multiple of 16 columns; offset -1 is a
