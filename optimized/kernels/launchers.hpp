@@ -10,9 +10,9 @@
 
 namespace attest::kernels {
 
-/// Keys between two rescales of a row, in every kernel here. What AttestPrecision declares.
+/// Keys between two rescales of a row, at least: what AttestPrecision declares.
 constexpr int kKeyBlock = 32;
-/// The same in mma_decode.
+/// The same in mma_decode, of which a warp takes so many keys of a tile.
 constexpr int kMmaDecodeKeyBlock = 16;
 
 /// The widest row of q, k or v that the kernels hold.
