@@ -47,6 +47,13 @@ double number_of(const std::string& line, const std::string& words, int place) {
   return std::strtod(word.c_str(), nullptr);
 }
 
+/// As one word of a shell.
+std::string quoted(const fs::path& path) {
+  std::string word = "'";
+  word += path.string();
+  return word += '\'';
+}
+
 class Bundle : public testing::Test {
  protected:
   Bundle() { fs::create_directories(folder_); }
@@ -54,12 +61,12 @@ class Bundle : public testing::Test {
 
   /// The exit code of `words` in the test's own folder, with no variable but those named.
   int run(const std::string& variables, const std::string& words) const {
-    const std::string line = "cd '" + folder_.string() + "' && env -i " + variables + " " + words +
+    const std::string line = "cd " + quoted(folder_) + " && env -i " + variables + " " + words +
                              " >out.txt 2>err.txt </dev/null";
     const int status = std::system(line.c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
-  std::string launcher() const { return "'" + (kBundle / "run").string() + "'"; }
+  std::string launcher() const { return quoted(kBundle / "run"); }
   std::string said() const { return text_of(folder_ / "err.txt"); }
   std::string printed() const { return text_of(folder_ / "out.txt"); }
 
@@ -74,8 +81,8 @@ TEST_F(Bundle, BringsEveryLibraryButGlibcAndIsSmall) {
     if (!entry.is_regular_file()) continue;
     bytes += entry.file_size();
     if (!text_of(entry.path()).starts_with("\177ELF")) continue;
-    ASSERT_EQ(run("PATH=/usr/bin:/bin LD_LIBRARY_PATH='" + (kBundle / "lib").string() + "'",
-                  "ldd '" + entry.path().string() + "'"),
+    ASSERT_EQ(run("PATH=/usr/bin:/bin LD_LIBRARY_PATH=" + quoted(kBundle / "lib"),
+                  "ldd " + quoted(entry.path())),
               0)
         << said();
     std::istringstream lines(printed());
@@ -102,7 +109,7 @@ TEST_F(Bundle, SaysInOneSentenceThatThereIsNoDriver) {
   }
   std::ofstream(tools / "ldconfig") << "#!/bin/sh\n";
   fs::permissions(tools / "ldconfig", fs::perms::owner_all);
-  const std::string path = "PATH='" + tools.string() + "'";
+  const std::string path = "PATH=" + quoted(tools);
   EXPECT_EQ(run(path, launcher()), 2);
   EXPECT_TRUE(has(said(), "run: there is no NVIDIA driver")) << said();
   EXPECT_EQ(said().find('\n'), said().size() - 1) << said();
@@ -115,7 +122,7 @@ TEST_F(Bundle, RunsEveryStepOnTheEmulator) {
   EXPECT_EQ(run("PATH=/usr/bin:/bin ATTEST_BUNDLE_DEVICE=emulated", launcher() + " found"), 0)
       << printed() << said();
   const std::string summary = text_of(folder_ / "found" / "summary.txt");
-  for (const char* step : {"gate", "compare", "sweep"}) {
+  for (const char* step : {"gate", "compare", "sweep", "time"}) {
     EXPECT_TRUE(has(summary, std::string(step) + ": exit code 0")) << summary;
   }
   EXPECT_TRUE(fs::exists(folder_ / "found" / "gate" / "run.json"));
@@ -125,6 +132,13 @@ TEST_F(Bundle, RunsEveryStepOnTheEmulator) {
   EXPECT_GT(number_of(line_of(table, "sm_80 "), "sm_80", 2), 0) << table;
   EXPECT_EQ(number_of(line_of(table, "sm_80 "), "sm_80", 3), 0) << table;
   EXPECT_GT(number_of(line_of(table, "f32 "), "f32", 3), 0) << table;
+  // Every call is timed, and nobody is to believe it.
+  const std::string times = text_of(folder_ / "found" / "time.txt");
+  EXPECT_TRUE(has(times, "no time here means anything")) << times;
+  std::size_t timed = 0;
+  for (std::size_t at = 0; (at = times.find(" us ", at)) != std::string::npos; ++at) ++timed;
+  EXPECT_EQ(timed, 12U) << times;
+  EXPECT_FALSE(has(times, "declined")) << times;
   // Its approximate instructions round correctly.
   const std::string sweep = text_of(folder_ / "found" / "sweep.txt");
   for (const std::string words : {"ex2  all", "rcp  1 .. 2", "rcp  2^-126 .. 2^127"}) {
@@ -134,9 +148,9 @@ TEST_F(Bundle, RunsEveryStepOnTheEmulator) {
 }
 
 TEST_F(Bundle, TheSweepSeesErrorsAsLargeAsDocumented) {
-  const std::string attest = "'" + (kBundle / "bin" / "attest").string() + "'";
-  const std::string sweep = "'" + (kBundle / "bin" / "sweep_approximations").string() + "'";
-  const std::string libraries = "LD_LIBRARY_PATH='" + (kBundle / "lib").string() + "'";
+  const std::string attest = quoted(kBundle / "bin" / "attest");
+  const std::string sweep = quoted(kBundle / "bin" / "sweep_approximations");
+  const std::string libraries = "LD_LIBRARY_PATH=" + quoted(kBundle / "lib");
   ASSERT_EQ(run(libraries,
                 attest + " run --checks none --numerics worst:3 -- " + sweep + " --stride 100003"),
             0)
@@ -148,6 +162,19 @@ TEST_F(Bundle, TheSweepSeesErrorsAsLargeAsDocumented) {
   EXPECT_GT(rcp, 1) << printed();
   EXPECT_LE(rcp, 1.5) << printed();
   EXPECT_EQ(run(libraries, attest + " run -- " + sweep + " --stride 0"), 2);
+}
+
+TEST_F(Bundle, TimesOnlyWhatComputes) {
+  const std::string on_emulator = quoted(kBundle / "bin" / "attest") + " run --checks none -- " +
+                                  quoted(kBundle / "bin" / "time_kernels") + " ";
+  const std::string libraries = "LD_LIBRARY_PATH=" + quoted(kBundle / "lib");
+  const std::string idle = quoted(ATTEST_WRITES_NOTHING);
+  EXPECT_EQ(run(libraries, on_emulator + idle + " --repetitions 1 --batch 1"), 1);
+  EXPECT_TRUE(has(said(), "an output is not finite")) << said();
+  EXPECT_EQ(run(libraries, on_emulator + "/no/where.so"), 2);
+  EXPECT_TRUE(has(said(), "/no/where.so")) << said();
+  EXPECT_EQ(run(libraries, on_emulator + idle + " --repetitions many"), 2);
+  EXPECT_TRUE(has(said(), "usage:")) << said();
 }
 
 }  // namespace

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <vector>
 
+#include "optimized/bundle/require.cuh"
+
 namespace {
 
 constexpr int kThreads = 256, kBlocks = 264;  // any; 264: two blocks for each of an H200's 132 SMs
@@ -85,12 +87,6 @@ __global__ void sweep(Instruction instruction, std::uint32_t first, std::uint32_
     if (threadIdx.x < half) join(threads[threadIdx.x], threads[threadIdx.x + half]);
   }
   if (threadIdx.x == 0) blocks[blockIdx.x] = threads[0];
-}
-
-void require(cudaError_t status, const char* what) {
-  if (status == cudaSuccess) return;
-  std::fprintf(stderr, "sweep_approximations: %s: %s\n", what, cudaGetErrorString(status));
-  std::exit(2);
 }
 
 Errors swept(Instruction instruction, std::uint32_t first, std::uint32_t end,
