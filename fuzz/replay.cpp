@@ -6,17 +6,16 @@
 namespace attest {
 
 std::vector<Replay> replay(const Subject& subject, std::string_view property,
-                           const Problem& problem, const Values& values, const Setting& setting) {
+                           const Problem& problem, const Values& values) {
   std::vector<Replay> replays;
-  const auto add = [&](const Property& each) {
-    begin_under(subject, setting);
-    replays.push_back({std::string(each.name), observe(subject, each, problem, values)});
-  };
   if (!property.empty()) {
-    add(property_named(property));
+    const Property& only = property_named(property);
+    replays.push_back({std::string(only.name), observe(subject, only, problem, values)});
     return replays;
   }
-  for (const Property& each : catalogue()) add(each);
+  for (const Property& each : catalogue()) {
+    replays.push_back({std::string(each.name), observe(subject, each, problem, values)});
+  }
   return replays;
 }
 

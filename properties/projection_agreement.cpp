@@ -4,7 +4,6 @@
 // Over the reals: it is the definition.
 // Sees: dropped or repeated columns, tails of tiles, transposed W, sums in too narrow a format.
 #include <algorithm>
-#include <cmath>
 
 #include "properties/ask.hpp"
 #include "properties/catalogue.hpp"
@@ -13,38 +12,6 @@
 #include "reference/validity.hpp"
 
 namespace attest {
-namespace {
-
-Projection projection_from(const Problem& p, const Values& values) {
-  Projection projection;
-  projection.output = p.output;
-  projection.x = Tensor(p.input, {p.batch, 1, p.queries, p.depth});
-  projection.w = Tensor(p.input, {1, 1, p.depth, p.keys});
-  for (Index b = 0; b < p.batch; ++b) {
-    for (Index row = 0; row < p.queries; ++row) {
-      for (Index n = 0; n < p.depth; ++n) {
-        projection.x.set_bits(projection.x.offset(b, 0, row, n),
-                              values.q.bits(values.q.offset(b, 0, row, n)));
-      }
-    }
-  }
-  for (Index n = 0; n < p.depth; ++n) {
-    for (Index column = 0; column < p.keys; ++column) {
-      projection.w.set_bits(projection.w.offset(0, 0, n, column),
-                            values.k.bits(values.k.offset(0, 0, column, n)));
-    }
-  }
-  if (!p.bias) return projection;
-  projection.bias = Tensor(Format::f32, {1, 1, 1, p.keys});
-  for (Index column = 0; column < p.keys; ++column) {
-    const double bias = values.bias->at(column);
-    projection.bias->set(column, std::isfinite(bias) ? bias : -0.5);
-  }
-  return projection;
-}
-
-}  // namespace
-
 Verdict projection_agreement(const Subject& subject, const Problem& problem, const Values& values) {
   // What attention never forms, Y of T x T, may be too large where q and k are not.
   if (problem.batch * problem.queries > kElementsMax / std::max<Index>(problem.keys, 1)) {

@@ -1,8 +1,14 @@
-// One element of a projection: the exact sum, and how far a correct subject may be from it.
+// What a case projects, and one element of a projection: the exact sum, and how far a correct
+// subject may be from it.
 #pragma once
 #include "reference/subject.hpp"
+#include "reference/values.hpp"
 
 namespace attest {
+
+/// X: q of head 0. W: k of batch entry 0 and head 0, transposed. The bias: that of row 0 of head 0,
+/// where it is finite.
+Projection projection_from(const Problem& problem, const Values& values);
 
 struct ProjectedElement {
   double value;  // exact to 2^-90 of the sum of magnitudes

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "fuzz/setting.hpp"
 #include "reference/text.hpp"
 
 namespace attest {
@@ -34,14 +33,13 @@ emulator::DeviceOptions chosen(const EmulationOptions& options) {
   if (!numerics) refuse("--numerics", problem, emulator::numeric_models());
   device.checks = *checks;
   device.numerics = *numerics;
-  device.schedule = options.schedule.value_or(0);
+  device.schedule = options.schedule;
   return device;
 }
 
 EmulationOptions spelled(const EmulationOptions& options) {
-  const emulator::DeviceOptions device = chosen(without_drawing(options));
-  return {options.numerics == kDrawn ? options.numerics : print(device.numerics),
-          print(device.checks), options.schedule};
+  const emulator::DeviceOptions device = chosen(options);
+  return {print(device.numerics), print(device.checks), device.schedule};
 }
 
 }  // namespace attest

@@ -6,7 +6,9 @@
 #include <string_view>
 
 #include "optimized/plugin/worker.hpp"
+#include "properties/cache_rows.hpp"
 #include "properties/fills.hpp"
+#include "properties/projection_bound.hpp"
 #include "reference/formats.hpp"
 #include "reference/text.hpp"
 #include "reports/commands/assembler.hpp"
@@ -60,29 +62,6 @@ std::int64_t size_of(const Tensor& tensor) {
   return static_cast<std::int64_t>(tensor.bytes.size());
 }
 
-/// Rows of q as X, and rows of k, one per column of the product, as W.
-Projection projection_of(const Problem& p, const Values& values) {
-  Projection projection;
-  projection.output = p.output;
-  projection.x = Tensor(p.input, {p.batch, 1, p.queries, p.depth});
-  projection.w = Tensor(p.input, {1, 1, p.depth, p.keys});
-  for (Index b = 0; b < p.batch; ++b) {
-    for (Index i = 0; i < p.queries; ++i) {
-      for (Index n = 0; n < p.depth; ++n) {
-        projection.x.set_bits(projection.x.offset(b, 0, i, n),
-                              values.q.bits(values.q.offset(b, 0, i, n)));
-      }
-    }
-  }
-  for (Index column = 0; column < p.keys; ++column) {
-    for (Index n = 0; n < p.depth; ++n) {
-      projection.w.set_bits(projection.w.offset(0, 0, n, column),
-                            values.k.bits(values.k.offset(0, 0, column, n)));
-    }
-  }
-  return projection;
-}
-
 /// As many tokens as there are queries, behind half a cache.
 CacheUpdate update_of(const Problem& p, const Values& values) {
   const auto batch = static_cast<std::size_t>(p.batch);
@@ -98,10 +77,7 @@ CacheUpdate update_of(const Problem& p, const Values& values) {
     update.new_k.set(i, 1 + static_cast<double>(i % 3));
   for (Index i = 0; i < update.new_v.count(); ++i)
     update.new_v.set(i, 1 + static_cast<double>(i % 5));
-  if (p.rope != Rope::none) {
-    update.rotations = Tensor(Format::f32, {1, 1, p.keys, p.depth});
-    for (Index i = 0; i < update.rotations->count(); ++i) update.rotations->set(i, 0.5);
-  }
+  if (p.rope != Rope::none) update.rotations = rotation_table(p.keys, p.depth);
   return update;
 }
 
@@ -130,7 +106,7 @@ Done ask(const Subject& subject, const Call& call, const Values& values) {
   const Problem& p = call.test_case.problem;
   Done done;
   if (call.operation == Operation::projection) {
-    const Projection projection = projection_of(p, values);
+    const Projection projection = projection_from(p, values);
     done.reply = subject.projection(projection, Poison::nan);
     done.least_bytes = size_of(projection.x) + size_of(projection.w) + size_of(done.reply.y);
   } else if (call.operation == Operation::append) {
@@ -144,6 +120,11 @@ Done ask(const Subject& subject, const Call& call, const Values& values) {
     done.reply = compute(p, values, Poison::nan);
     done.least_bytes = size_of(values.q) + size_of(values.k) + size_of(values.v) +
                        size_of(done.reply.o) + size_of(done.reply.lse);
+    if (call.operation == Operation::decode && p.splits > 1) {  // parts, written and read: O, m, l
+      constexpr std::int64_t kTwice = 2, kWord = 4;
+      done.least_bytes +=
+          kTwice * kWord * p.splits * p.batch * p.query_heads * p.queries * (p.v_depth + 2);
+    }
   }
   return done;
 }

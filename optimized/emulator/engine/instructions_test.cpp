@@ -39,7 +39,8 @@ const char* const kFiles[] = {"arithmetic",
                               "arithmetic_more",
                               "comparison_more",
                               "conversion_more",
-                              "movement"};
+                              "movement",
+                              "async"};
 constexpr std::uint64_t kKept = 0x5a5a5a5a5a5a5a5a;
 
 /// The blocks that a block's first line opens: one, or one for each of several spellings.
