@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "fuzz/setting.hpp"
 #include "fuzz/shrink.hpp"
 #include "fuzz/tally.hpp"
 #include "properties/domains/domain.hpp"
@@ -30,10 +31,11 @@ constexpr auto kProgressEvery = std::chrono::milliseconds(100);
 /// A number, what it stands for, and what was seen.
 struct Ticket {
   std::uint64_t number = 0;
-  std::size_t property = 0;  // index into the campaign's properties
-  bool drawn = false;        // false: from options.first
-  std::uint64_t draw_index = 0;
+  std::size_t property = 0;          // index into the campaign's properties
+  bool drawn = false;                // false: from options.first
+  std::uint64_t campaign_index = 0;  // of drawn ones: counted over all properties
   Case test_case;
+  std::optional<Setting> setting;
   Observation seen;
   enum class State : std::uint8_t { ran, passed_over, lost } state = State::passed_over;
 };
@@ -57,6 +59,7 @@ class Campaign {
       ticket.number = first_.size() - 1;
       ticket.property = static_cast<std::size_t>(at - properties_.begin());
       ticket.test_case = check.test_case;
+      ticket.setting = check.setting;
     }
     closed_.resize(properties_.size());
     open_tallies(run_, properties_);
@@ -70,6 +73,9 @@ class Campaign {
     run_.version = version();
     run_.subject = subjects.front().description.name;
     run_.numerics = subjects.front().description.numerics;
+    run_.emulation = options_.emulation;
+    if (subjects.front().begin_under && options_.emulation.numerics == kDrawn)
+      run_.numerics = fmt::format("emulated: {}", kDrawn);
     run_.precision = subjects.front().description.precision;
     run_.seed = options_.seed;
     run_.seconds = elapsed();
@@ -110,8 +116,7 @@ class Campaign {
   void fail(std::string_view what, const Ticket& ticket) {
     const std::lock_guard lock(mutex_);
     if (!error_.empty()) return;
-    const PropertyCase check{std::string(properties_[ticket.property]->name), ticket.test_case};
-    error_ = fmt::format("{} (while checking '{}')", what, print(check));
+    error_ = fmt::format("{} (while checking '{}')", what, print(check_of(ticket)));
   }
 
   /// The next number whose property is still open. Waits while the rest of the budget is in the
@@ -132,7 +137,7 @@ class Campaign {
       ticket.number = next_++;
       ticket.drawn = true;
       ticket.property = static_cast<std::size_t>(index % properties_.size());
-      ticket.draw_index = index / properties_.size();
+      ticket.campaign_index = index;
       if (!closed_[ticket.property]) {
         ++in_hand_;
         return true;
@@ -145,19 +150,39 @@ class Campaign {
   void check(const Subject& subject, Ticket& ticket) {
     const Property& property = *properties_[ticket.property];
     if (ticket.drawn) {
-      ticket.test_case = draw_case(property.name, options_.seed, ticket.draw_index);
+      ticket.test_case =
+          draw_case(property.name, options_.seed, ticket.campaign_index / properties_.size());
     }
-    announce(property, ticket.test_case);
+    ticket.setting = setting_for(subject, ticket);
+    announce(check_of(ticket));
+    begin_under(subject, ticket.setting);
     ticket.seen = observe(subject, property, ticket.test_case);
     // A worker that dies of the signal that stops us has not shown anything.
     const bool struck = stop_ && ticket.seen.verdict.outcome == Outcome::faulted;
     ticket.state = struck ? Ticket::State::lost : Ticket::State::ran;
   }
 
-  void announce(const Property& property, const Case& test_case) {
+  /// Where the campaign draws, a line of `first` that names a setting has its own, and one that
+  /// names none is run as it would be where nothing is drawn.
+  std::optional<Setting> setting_for(const Subject& subject, const Ticket& ticket) const {
+    if (!subject.begin_under) return std::nullopt;
+    const EmulationOptions& asked = options_.emulation;
+    if (ticket.drawn) return draw_setting(asked, options_.seed, ticket.campaign_index);
+    const EmulationOptions usual = without_drawing(asked);
+    Setting setting = ticket.setting.value_or(Setting{usual.numerics, *usual.schedule});
+    if (asked.numerics != kDrawn) setting.numerics = asked.numerics;
+    if (asked.schedule) setting.schedule = *asked.schedule;
+    return setting;
+  }
+
+  PropertyCase check_of(const Ticket& ticket) const {
+    return {std::string(properties_[ticket.property]->name), ticket.test_case, ticket.setting};
+  }
+
+  void announce(const PropertyCase& check) {
     if (!events_.about_to_run) return;
     const std::lock_guard lock(events_mutex_);
-    events_.about_to_run(std::string(property.name), test_case);
+    events_.about_to_run(check);
   }
 
   /// Whoever hands in the lowest missing number counts it and all that wait behind it; the others
@@ -200,6 +225,7 @@ class Campaign {
   bool count_ticket(const Ticket& ticket, const Subject& subject) {
     bool closes = false;
     count(run_, ticket.property, ticket.test_case, ticket.seen);
+    if (ticket.setting) ++run_.models[model_of(*ticket.setting)];
     done_ = ticket.number + 1;
     if (fails(ticket.seen)) {
       const Property& property = *properties_[ticket.property];
@@ -220,16 +246,17 @@ class Campaign {
 
   Finding shrunk(const Property& property, const Ticket& ticket, const Subject& subject) {
     ShrinkEvents events;
-    events.about_to_run = [&](const Case& test_case) { announce(property, test_case); };
+    events.about_to_run = [&](const PropertyCase& check) { announce(check); };
     events.stop = [this] { return stop_.load(); };
     try {
-      return shrink_observed(subject, property, ticket.test_case, ticket.seen, options_, events);
+      return shrink_observed(subject, check_of(ticket), ticket.seen, options_, events);
     } catch (const std::exception& error) {
       fail(error.what(), ticket);
     }
     Finding whole;
     whole.property = property.name;
     whole.found = whole.shrunk = ticket.test_case;
+    whole.setting = ticket.setting;
     whole.verdict = ticket.seen.verdict;
     return whole;
   }

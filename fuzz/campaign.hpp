@@ -22,6 +22,7 @@ struct CampaignOptions {
   unsigned threads = 2;
   std::vector<std::string> properties;  // empty: all of the catalogue
   std::vector<PropertyCase> first;      // run before anything is drawn: the regression corpus
+  EmulationOptions emulation;           // of subjects that can be told; `checks` is not used
   double shrink_seconds = 5;            // per finding
   std::uint64_t shrink_steps = 400;     // per finding
   /// As many of one kind (violated, or faulted in one way) end the drawing of a property.
@@ -31,7 +32,7 @@ struct CampaignOptions {
 /// Called from one thread at a time. All optional.
 struct CampaignEvents {
   /// Before the case is launched: the line must reach the disk first.
-  std::function<void(const std::string& property, const Case&)> about_to_run;
+  std::function<void(const PropertyCase&)> about_to_run;
   std::function<void(const Finding&)> found;  // shrunk and final: write it at once
   std::function<void(const Run& so_far, double share_done)> progress;
 };

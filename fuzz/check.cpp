@@ -5,11 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "fuzz/run.hpp"
 #include "properties/fills.hpp"
 #include "reference/text.hpp"
 
@@ -46,6 +48,41 @@ Function watching(const Function& function, Observation& seen) {
   };
 }
 
+constexpr std::string_view kNumerics = "numerics=", kSchedule = "schedule=";
+
+/// What follows `name` in the word of `line` that begins with it; blanks are left in its place.
+std::optional<std::string> take_word(std::string& line, std::string_view name) {
+  std::size_t at = line.find(name);
+  while (at != std::string::npos && at != 0 && line[at - 1] != ' ' && line[at - 1] != '\t')
+    at = line.find(name, at + 1);
+  if (at == std::string::npos) return std::nullopt;
+  const std::size_t end = std::min(line.find_first_of(" \t", at), line.size());
+  const std::string value = line.substr(at + name.size(), end - at - name.size());
+  line.replace(at, end - at, end - at, ' ');
+  return value;
+}
+
+std::optional<Setting> take_setting(std::string& line) {
+  const EmulationOptions usual;
+  Setting setting{usual.numerics, *usual.schedule};
+  const auto numerics = take_word(line, kNumerics);
+  const auto schedule = take_word(line, kSchedule);
+  if (!numerics && !schedule) return std::nullopt;
+  std::string problem;
+  if (numerics) {
+    const auto model = emulator::parse_numerics(*numerics, problem);
+    if (!model) throw Error(fmt::format("{}{}: {}", kNumerics, *numerics, problem));
+    setting.numerics = print(*model);
+  }
+  if (schedule) {
+    const char* end = schedule->data() + schedule->size();
+    const auto [stop, failed] = std::from_chars(schedule->data(), end, setting.schedule);
+    if (failed != std::errc() || stop != end)
+      throw Error(fmt::format("'{}{}' is no seed of a schedule", kSchedule, *schedule));
+  }
+  return setting;
+}
+
 std::vector<std::string_view> property_names() {
   std::vector<std::string_view> names;
   for (const Property& property : catalogue()) names.push_back(property.name);
@@ -55,25 +92,29 @@ std::vector<std::string_view> property_names() {
 }  // namespace
 
 std::string print(const PropertyCase& check) {
-  const std::string line = print(check.test_case);
-  if (check.property.empty() || line.empty()) return check.property + line;
-  return check.property + " " + line;
+  std::string line = print(check.test_case);
+  if (!check.property.empty()) line = check.property + (line.empty() ? "" : " ") + line;
+  if (!check.setting) return line;
+  return fmt::format("{} {}{} {}{}", line, kNumerics, check.setting->numerics, kSchedule,
+                     check.setting->schedule);
 }
 
-PropertyCase parse_check(std::string_view line) {
+PropertyCase parse_check(std::string_view text) {
+  // Blanks where the setting's words and the property were, so that errors name columns of `text`.
+  std::string line(text);
+  const std::optional<Setting> setting = take_setting(line);
   const std::size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
   const std::size_t end = std::min(line.find_first_of(" \t", begin), line.size());
-  const std::string_view word = line.substr(begin, end - begin);
+  const std::string word = line.substr(begin, end - begin);
   const auto names_it = [word](const Property& property) { return property.name == word; };
   if (std::ranges::any_of(catalogue(), names_it)) {
-    // Blanks in its place, so that errors name columns of the whole line.
-    return {std::string(word), parse_case(std::string(end, ' ').append(line.substr(end)))};
+    return {word, parse_case(line.replace(begin, word.size(), word.size(), ' ')), setting};
   }
   try {
-    return {{}, parse_case(line)};
+    return {{}, parse_case(line), setting};
   } catch (const Error&) {
     // A first word that is nearly a property was meant to be one; flags such as `causal` are not.
-    if (word.find('=') == std::string_view::npos && !nearest(word, property_names()).empty()) {
+    if (word.find('=') == std::string::npos && !nearest(word, property_names()).empty()) {
       property_named(word);
     }
     throw;
@@ -134,6 +175,10 @@ Observation observe(const Subject& subject, const Property& property, const Prob
 
 Observation observe(const Subject& subject, const Property& property, const Case& test_case) {
   return observe(subject, property, test_case.problem, make_values(test_case));
+}
+
+void begin_under(const Subject& subject, const std::optional<Setting>& setting) {
+  if (setting && subject.begin_under) subject.begin_under(*setting);
 }
 
 Verdict check_case(const Subject& subject, const Property& property, const Case& test_case) {

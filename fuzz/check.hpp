@@ -1,7 +1,9 @@
-// A check: a property and a Case, which is all that a journal line, a corpus line or a replay says;
-// and what comes of running one. Nothing here is random, and nothing here knows of campaigns.
+// A check: a property, a Case and the setting it runs under, which is all that a journal line, a
+// corpus line or a replay says; and what comes of running one. Nothing here is random, and nothing
+// here knows of campaigns.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,13 +14,14 @@ namespace attest {
 struct PropertyCase {
   std::string property;  // empty in a line that names none
   Case test_case;
+  std::optional<Setting> setting = {};  // nothing in a line that names none
   bool operator==(const PropertyCase&) const = default;
 };
 
-/// "causality q=1x1x2x1 ...": the property's name, then the case line.
+/// "causality q=1x1x2x1 ... numerics=sm_90 schedule=7": property, case line, setting.
 std::string print(const PropertyCase& check);
 /// The first word is a property when it holds no '='. Throws Error as parse_case does, and for an
-/// unknown property (suggesting the nearest).
+/// unknown property (suggesting the nearest). Of a setting one word may be missing: its default.
 PropertyCase parse_check(std::string_view line);
 
 /// Throws Error for an unknown name, suggesting the nearest.
@@ -39,6 +42,9 @@ std::string kind_of(const Observation& seen);
 Observation observe(const Subject& subject, const Property& property, const Problem& problem,
                     const Values& values);
 Observation observe(const Subject& subject, const Property& property, const Case& test_case);
+
+/// Nothing when the subject has nothing to choose. Throws Error for a numeric model that is none.
+void begin_under(const Subject& subject, const std::optional<Setting>& setting);
 
 /// One check, nothing random: what replay does.
 Verdict check_case(const Subject& subject, const Property& property, const Case& test_case);

@@ -30,6 +30,23 @@ TEST(Check, LineRoundTrips) {
   EXPECT_EQ(parse_check(print(PropertyCase{})), PropertyCase{});
 }
 
+TEST(Check, ALineMayNameItsSetting) {
+  const Case drawn = draw_case("second", 9, 1);
+  const PropertyCase check{"second", drawn, Setting{"sm_90+worst:7", ~std::uint64_t{0}}};
+  EXPECT_TRUE(print(check).ends_with(" numerics=sm_90+worst:7 schedule=18446744073709551615"));
+  EXPECT_EQ(parse_check(print(check)), check);
+  const PropertyCase nameless{{}, drawn, Setting{"f32", 0}};
+  EXPECT_EQ(parse_check(print(nameless)), nameless);
+  EXPECT_EQ(parse_check("schedule=4 " + print(drawn)).setting, (Setting{"sm_80", 4}));
+  EXPECT_EQ(parse_check(print(drawn) + " numerics=sm_90").setting, (Setting{"sm_90", 0}));
+  const std::string message = message_of("first numerics=sm_90 nonsense=1");
+  EXPECT_NE(message.find("column 22"), std::string::npos) << message;
+  EXPECT_NE(message_of(print(drawn) + " numerics=sm_91").find("'sm_91'"), std::string::npos);
+  EXPECT_NE(message_of(print(drawn) + " numerics=drawn"), "");
+  EXPECT_NE(message_of(print(drawn) + " schedule=-1").find("schedule=-1"), std::string::npos);
+  EXPECT_NE(message_of(print(drawn) + " schedule=1 schedule=2"), "");
+}
+
 TEST(Check, SuggestsThePropertyThatWasMeant) {
   const std::string message = message_of("secnod " + print(draw_case("second", 1, 1)));
   EXPECT_NE(message.find("did you mean 'second'?"), std::string::npos) << message;

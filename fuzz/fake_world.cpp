@@ -123,13 +123,14 @@ std::string fingerprint(const Run& run) {
                         print(t.margin_case));
   }
   for (const Finding& f : run.findings) {
-    text += fmt::format("{} | {} | {} | {}\n", f.property, print(f.found), print(f.shrunk),
-                        f.shrink_steps);
+    text += fmt::format("{} | {} | {} | {}\n", f.property, print(f.found),
+                        print(PropertyCase{"", f.shrunk, f.setting}), f.shrink_steps);
   }
   for (const auto& [name, power] : run.power) {
     text += fmt::format("{} {}/{}\n", name, power.refused, power.cases);
   }
   for (const auto& [name, cases] : run.features) text += fmt::format("{} {}\n", name, cases);
+  for (const auto& [name, cases] : run.models) text += fmt::format("{} {}\n", name, cases);
   return text;
 }
 

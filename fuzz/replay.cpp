@@ -6,16 +6,17 @@
 namespace attest {
 
 std::vector<Replay> replay(const Subject& subject, std::string_view property,
-                           const Problem& problem, const Values& values) {
+                           const Problem& problem, const Values& values, const Setting& setting) {
   std::vector<Replay> replays;
+  const auto add = [&](const Property& each) {
+    begin_under(subject, setting);
+    replays.push_back({std::string(each.name), observe(subject, each, problem, values)});
+  };
   if (!property.empty()) {
-    const Property& only = property_named(property);
-    replays.push_back({std::string(only.name), observe(subject, only, problem, values)});
+    add(property_named(property));
     return replays;
   }
-  for (const Property& each : catalogue()) {
-    replays.push_back({std::string(each.name), observe(subject, each, problem, values)});
-  }
+  for (const Property& each : catalogue()) add(each);
   return replays;
 }
 

@@ -14,9 +14,9 @@ struct Replay {
   Observation seen;
 };
 
-/// With an empty property: one after the other, in catalogue order.
+/// With an empty property: one after the other, in catalogue order. Each runs as if it were alone.
 std::vector<Replay> replay(const Subject& subject, std::string_view property,
-                           const Problem& problem, const Values& values);
+                           const Problem& problem, const Values& values, const Setting& setting);
 
 /// 1: something is violated or faulted. 0: something holds, and nothing is wrong. 2: neither.
 int exit_code_of(const std::vector<Replay>& replays);

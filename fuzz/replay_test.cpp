@@ -12,7 +12,7 @@ namespace {
 
 std::vector<Replay> replayed(const FakeBehaviour& behaviour, std::string_view property) {
   const Case plain;
-  return replay(fake_subject(behaviour), property, plain.problem, make_values(plain));
+  return replay(fake_subject(behaviour), property, plain.problem, make_values(plain), {});
 }
 
 TEST(ReplayTest, OneOrAll) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,9 +18,10 @@ namespace attest {
 /// A verdict that is not in the subject's favour, with everything needed to see it again.
 struct Finding {
   std::string property;
-  Case found;       // as drawn
-  Case shrunk;      // the smallest case found that still fails the same property
-  Verdict verdict;  // on `shrunk`
+  Case found;                      // as drawn
+  Case shrunk;                     // the smallest case found that still fails the same property
+  std::optional<Setting> setting;  // under which both were run; nothing on a GPU
+  Verdict verdict;                 // on `shrunk`
   std::uint64_t shrink_steps = 0;
 };
 
@@ -45,12 +47,15 @@ struct PowerTally {
 /// Of this program, e.g. "0.1.0".
 std::string_view version();
 
+/// Said in place of a numeric model or of a schedule: another one for every case.
+inline constexpr std::string_view kDrawn = "drawn";
+
 /// How the emulator ran, as words of a command line; means nothing on a GPU. The defaults are the
 /// emulator's.
 struct EmulationOptions {
-  std::string numerics = emulator::print(emulator::NumericModel{});
+  std::string numerics = emulator::print(emulator::NumericModel{});  // or kDrawn
   std::string checks = emulator::print(emulator::Checks{});
-  std::uint64_t schedule = 0;
+  std::optional<std::uint64_t> schedule = 0;  // nothing: drawn
   bool operator==(const EmulationOptions&) const = default;
 };
 
@@ -67,6 +72,7 @@ struct Run {
   std::map<std::string, PowerTally> power;  // by wrong answer
   std::vector<Finding> findings;  // one per (property, kind of failure), first found first
   std::map<std::string, std::uint64_t> features;  // how many cases had causal, window, gqa, ...
+  std::map<std::string, std::uint64_t> models;    // cases per numeric model; empty on a GPU
   Counters counters;  // of all that the subject was asked; 0 where nothing counts
   std::uint64_t cases() const;
 };

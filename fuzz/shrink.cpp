@@ -51,8 +51,10 @@ class Descent {
     for (const Case& candidate : direction.smaller(finding_.shrunk)) {
       if (!tried_.insert(print(candidate)).second) continue;
       if (spent()) return false;
-      if (events_.about_to_run) events_.about_to_run(candidate);
+      if (events_.about_to_run)
+        events_.about_to_run({finding_.property, candidate, finding_.setting});
       ++finding_.shrink_steps;
+      begin_under(subject_, finding_.setting);
       const Observation seen = observe(subject_, property_, candidate);
       // A worker that dies of the signal that stops us has not shown anything.
       if (events_.stop && events_.stop()) return false;
@@ -76,14 +78,16 @@ class Descent {
 
 }  // namespace
 
-Finding shrink_observed(const Subject& subject, const Property& property, const Case& test_case,
-                        const Observation& seen, const CampaignOptions& options,
-                        const ShrinkEvents& events) {
+Finding shrink_observed(const Subject& subject, const PropertyCase& check, const Observation& seen,
+                        const CampaignOptions& options, const ShrinkEvents& events) {
   Finding start;
-  start.property = property.name;
-  start.found = start.shrunk = test_case;
+  start.property = check.property;
+  start.found = start.shrunk = check.test_case;
+  start.setting = check.setting;
   start.verdict = seen.verdict;
-  return Descent(subject, property, options, events, kind_of(seen), std::move(start)).run();
+  return Descent(subject, property_named(check.property), options, events, kind_of(seen),
+                 std::move(start))
+      .run();
 }
 
 Finding shrink(const Subject& subject, const Property& property, const Case& test_case,
@@ -94,7 +98,7 @@ Finding shrink(const Subject& subject, const Property& property, const Case& tes
     seen = {};
     seen.verdict = verdict;
   }
-  return shrink_observed(subject, property, test_case, seen, options, {});
+  return shrink_observed(subject, {std::string(property.name), test_case}, seen, options, {});
 }
 
 }  // namespace attest

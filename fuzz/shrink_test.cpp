@@ -167,16 +167,20 @@ TEST(Shrink, StopsAtItsNumberOfStepsAndWhenAsked) {
   const Observation seen = observe(subject, property, big_case());
   int announced = 0;
   ShrinkEvents events;
-  events.about_to_run = [&](const Case&) { ++announced; };
-  const Finding bounded = shrink_observed(subject, property, big_case(), seen, options, events);
+  const PropertyCase check{std::string(property.name), big_case(), Setting{"sm_90", 7}};
+  events.about_to_run = [&](const PropertyCase& step) {
+    ++announced;
+    EXPECT_EQ(step.setting, check.setting);
+  };
+  const Finding bounded = shrink_observed(subject, check, seen, options, events);
   EXPECT_EQ(bounded.shrink_steps, 7U);
   EXPECT_EQ(announced, 7);
+  EXPECT_EQ(bounded.setting, check.setting);
   events.stop = [] { return true; };
-  EXPECT_EQ(shrink_observed(subject, property, big_case(), seen, options, events).shrunk,
-            big_case());
+  EXPECT_EQ(shrink_observed(subject, check, seen, options, events).shrunk, big_case());
   options.shrink_seconds = 0;
   events.stop = {};
-  EXPECT_EQ(shrink_observed(subject, property, big_case(), seen, options, events).shrink_steps, 0U);
+  EXPECT_EQ(shrink_observed(subject, check, seen, options, events).shrink_steps, 0U);
 }
 
 }  // namespace

@@ -12,7 +12,16 @@
 namespace attest {
 
 /// Which stream a number belongs to. Part of the meaning of every stored case: never renumber.
-enum class Stream : std::uint32_t { q = 1, k = 2, v = 3, bias = 4, mask = 5, sinks = 6, other = 7 };
+enum class Stream : std::uint32_t {
+  q = 1,
+  k = 2,
+  v = 3,
+  bias = 4,
+  mask = 5,
+  sinks = 6,
+  other = 7,
+  setting = 8
+};
 
 /// 128 bits for one coordinate. Batch entries below 2^24 are told apart; -1 may stand for "none".
 inline std::array<std::uint32_t, 4> random_bits(std::uint64_t seed, Stream stream, Index batch,

@@ -160,6 +160,13 @@ struct PageCopy {
   std::vector<Pair> pairs;
 };
 
+/// What an emulator may choose where hardware differs: arithmetic, and one of the legal orders.
+struct Setting {
+  std::string numerics;        // "sm_90+worst:7"
+  std::uint64_t schedule = 0;  // a seed; 0: the strictest order for progress
+  bool operator==(const Setting&) const = default;
+};
+
 /// A function that is not set means: this subject does not offer the operation.
 struct Subject {
   Description description;
@@ -173,6 +180,10 @@ struct Subject {
   std::function<Reply(const Problem&, const CacheUpdate&, Poison)> append;
   std::function<Reply(const Projection&, Poison)> projection;
   std::function<Reply(const Problem&, const PageCopy&, Poison)> copy_pages;
+  /// Begins a check: all calls until the next one run under `setting`, and the same calls give the
+  /// same bits again. Not set where there is nothing to choose, as on a GPU. Throws Error for a
+  /// numeric model that does not exist.
+  std::function<void(const Setting&)> begin_under;
 };
 
 /// How `subject` rounds when it is asked for `operation` on `problem`.

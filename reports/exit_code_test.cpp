@@ -115,8 +115,11 @@ TEST(Rendering, ReplayLineNamesCheckAndSubject) {
   const attest::Run run = sample_run();
   EXPECT_EQ(replay_line(run, run.findings[0]),
             "./attest replay 'causality q=1x1x1x1 kv=1x2x1 causal align=top_left seed=77' "
-            "--subject 'plugins/it'\\''s mine.so' --numerics sm_90+worst:3 "
-            "--checks memcheck,initcheck --schedule 77");
+            "--subject 'plugins/it'\\''s mine.so' --numerics sm_120 "
+            "--checks memcheck,initcheck --schedule 5");
+  EXPECT_TRUE(
+      replay_line(run, run.findings[1])
+          .ends_with(" --numerics sm_90+worst:3 --checks memcheck,initcheck --schedule 77"));
   EXPECT_EQ(replay_line("", "causality", parse_case("q=1x1x1x1 kv=1x2x1")),
             "./attest replay 'causality q=1x1x1x1 kv=1x2x1'");
 }

@@ -30,10 +30,11 @@ Conclusion conclusion_of(const Run& run);
 int exit_code_of(const Run& run);
 
 /// The exact command that shows the finding again, quoted for a shell. Run::subject must hold
-/// what --subject was given (a path or a name); when it is empty the option is left out.
+/// what --subject was given (a path or a name); when it is empty the option is left out. What the
+/// emulator does by default is left out too, unless it was drawn.
 std::string replay_line(const Run& run, const Finding& finding);
 std::string replay_line(std::string_view subject, std::string_view property, const Case& test_case,
-                        const EmulationOptions& emulation = {});
+                        const EmulationOptions& emulation = {}, bool drawn = false);
 
 // --- a run as text ------------------------------------------------------------------------------
 

@@ -72,8 +72,9 @@ std::string failure_of(const Run& run, const Finding& finding) {
                         short_number(verdict.bound), short_number(verdict.margin),
                         place_of(verdict.where));
   }
-  body += fmt::format("case: {}\nfound as: {}\nreplay: {}", print(finding.shrunk),
-                      print(finding.found), replay_line(run, finding));
+  body += fmt::format("case: {}\nfound as: {}\nunder: {}\nreplay: {}", print(finding.shrunk),
+                      print(finding.found), text_of(emulation_of(run, finding)),
+                      replay_line(run, finding));
   return fmt::format("      <{} type=\"{}\" message=\"{}\">{}</{}>\n", tag,
                      word_of(verdict.outcome), escaped(verdict.why), escaped(body), tag);
 }

@@ -10,6 +10,7 @@
 
 #include "fuzz/check.hpp"
 #include "fuzz/features.hpp"
+#include "fuzz/setting.hpp"
 #include "properties/wrong_answers.hpp"
 #include "reference/text.hpp"
 #include "reports/formats.hpp"
@@ -140,36 +141,48 @@ std::string joined(const std::vector<std::string>& pieces, std::string_view sepa
 }
 
 std::string text_of(const EmulationOptions& emulation) {
-  return fmt::format("numerics {}, schedule {}, checks {}", emulation.numerics, emulation.schedule,
+  return fmt::format("numerics {}, schedule {}, checks {}", emulation.numerics,
+                     emulation.schedule ? fmt::to_string(*emulation.schedule) : kDrawn,
                      emulation.checks);
 }
 
-std::string words_of(const EmulationOptions& emulation) {
+std::string words_of(const EmulationOptions& emulation, bool drawn) {
   const EmulationOptions usual;
   std::string words;
-  if (emulation.numerics != usual.numerics) {
+  if (drawn || emulation.numerics != usual.numerics) {
     words += fmt::format(" --numerics {}", shell_quoted(emulation.numerics));
   }
   if (emulation.checks != usual.checks) {
     words += fmt::format(" --checks {}", shell_quoted(emulation.checks));
   }
-  if (emulation.schedule != 0) words += fmt::format(" --schedule {}", emulation.schedule);
+  if (drawn || emulation.schedule != usual.schedule)
+    words += fmt::format(" --schedule {}", *emulation.schedule);
   return words;
 }
 
+EmulationOptions emulation_of(const Run& run, const Finding& finding) {
+  EmulationOptions emulation = without_drawing(run.emulation);
+  if (finding.setting) {
+    emulation.numerics = finding.setting->numerics;
+    emulation.schedule = finding.setting->schedule;
+  }
+  return emulation;
+}
+
 std::string replay_line(std::string_view subject, std::string_view property, const Case& test_case,
-                        const EmulationOptions& emulation) {
+                        const EmulationOptions& emulation, bool drawn) {
   const std::string check = print(PropertyCase{std::string(property), test_case});
   // The launcher says how it was called, so that the line works where the user stands.
   const char* called = std::getenv("ATTEST_COMMAND");
   return fmt::format("{} replay {}{}{}", called != nullptr ? shell_quoted(called) : "./attest",
                      shell_quoted(check),
                      subject.empty() ? "" : fmt::format(" --subject {}", shell_quoted(subject)),
-                     words_of(emulation));
+                     words_of(emulation, drawn));
 }
 
 std::string replay_line(const Run& run, const Finding& finding) {
-  return replay_line(run.subject, finding.property, finding.shrunk, run.emulation);
+  return replay_line(run.subject, finding.property, finding.shrunk, emulation_of(run, finding),
+                     finding.setting && draws(run.emulation));
 }
 
 }  // namespace attest

@@ -54,8 +54,11 @@ std::string shell_quoted(std::string_view word);
 
 /// "numerics sm_80, schedule 0, checks memcheck,initcheck"
 std::string text_of(const EmulationOptions& emulation);
-/// What of it a command line has to say: " --schedule 7", or empty when all is as by default.
-std::string words_of(const EmulationOptions& emulation);
+/// What of it the command line of a replay has to say: " --schedule 7"; nothing of what is so by
+/// default, but numerics and schedule always when they were drawn.
+std::string words_of(const EmulationOptions& emulation, bool drawn);
+/// How the emulator ran when the finding was made.
+EmulationOptions emulation_of(const Run& run, const Finding& finding);
 
 /// The findings of one property, in the run's order.
 std::vector<const Finding*> findings_of(const Run& run, std::string_view property);

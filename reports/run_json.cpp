@@ -1,6 +1,6 @@
 // run.json, schema 1: a Run as JSON and back. The schema is documented in README.md.
-// A property's `declines`, a list of `why` and `cases`, and the run's `counters`, numbers by name,
-// came later: files without them are read too.
+// A property's `declines`, a list of `why` and `cases`, a finding's `setting`, and the run's
+// `counters` and `models`, numbers by name, came later: files without them are read too.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -117,13 +117,15 @@ PropertyTally read_tally(const Fields& fields) {
 Json json_of(const Run& run, const Finding& finding) {
   return {{"property", finding.property},        {"found", json_of(finding.found)},
           {"shrunk", json_of(finding.shrunk)},   {"shrink_steps", finding.shrink_steps},
-          {"replay", replay_line(run, finding)}, {"verdict", json_of(finding.verdict)}};
+          {"replay", replay_line(run, finding)}, {"verdict", json_of(finding.verdict)},
+          {"setting", json_of(finding.setting)}};
 }
 
 Finding read_finding_entry(const Fields& fields) {
   return {.property = fields.text("property"),
           .found = read_case(fields, "found"),
           .shrunk = read_case(fields, "shrunk"),
+          .setting = read_setting(fields),
           .verdict = read_verdict(fields.object("verdict")),
           .shrink_steps = fields.count("shrink_steps")};
 }
@@ -146,6 +148,7 @@ Json json_of(const Run& run) {
                {"properties", Json::array()},
                {"power", Json::object()},
                {"features", run.features},
+               {"models", run.models},
                {"findings", Json::array()}};
   for (const CounterColumn& column : kCounterColumns)
     json["counters"][std::string(column.name)] = run.counters.*column.value;
@@ -155,6 +158,13 @@ Json json_of(const Run& run) {
   }
   for (const Finding& finding : run.findings) json["findings"].push_back(json_of(run, finding));
   return json;
+}
+
+std::map<std::string, std::uint64_t> read_counts(const Fields& run, std::string_view name) {
+  const Fields fields = run.object(name);
+  std::map<std::string, std::uint64_t> counts;
+  for (const auto& entry : fields.raw().items()) counts[entry.key()] = fields.count(entry.key());
+  return counts;
 }
 
 Counters read_counters(const Fields& run) {
@@ -202,10 +212,8 @@ Run run_of_json(std::string_view text, std::string_view file_name) {
     const Fields tally(entry, power.place(name));
     run.power[name] = {.refused = tally.count("refused"), .cases = tally.count("cases")};
   }
-  const Fields features = fields.object("features");
-  for (const auto& entry : features.raw().items()) {
-    run.features[entry.key()] = features.count(entry.key());
-  }
+  run.features = read_counts(fields, "features");
+  if (fields.has("models")) run.models = read_counts(fields, "models");
   number = 0;
   for (const Json& entry : fields.list("findings")) {
     run.findings.push_back(read_finding_entry(

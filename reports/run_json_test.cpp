@@ -53,6 +53,27 @@ TEST(RunJson, IsReadBackWhole) {
   EXPECT_EQ(back.features, run.features);
 }
 
+TEST(RunJson, WhatWasDrawnIsReadBackAndMayBeAbsent) {
+  attest::Run run = sample_run();
+  run.emulation = {std::string(kDrawn), "memcheck", std::nullopt};
+  const std::string text = run_json_of(run);
+  const attest::Run back = run_of_json(text, "run.json");
+  EXPECT_EQ(back.emulation, run.emulation);
+  EXPECT_EQ(back.models, run.models);
+  EXPECT_EQ(back.findings[0].setting, (Setting{"sm_120", 5}));
+  EXPECT_EQ(back.findings[1].setting, std::nullopt);
+  EXPECT_EQ(run_json_of(back), text);
+  EXPECT_TRUE(replay_line(back, back.findings[0])
+                  .ends_with(" --numerics sm_120 --checks memcheck --schedule 5"));
+  EXPECT_TRUE(replay_line(back, back.findings[1]).ends_with(".so' --checks memcheck"));
+  std::string earlier = replaced(text, "\"setting\"", "\"earlier\"");
+  earlier = replaced(earlier, "\"models\"", "\"earlier\"");
+  const attest::Run old = run_of_json(earlier, "run.json");
+  EXPECT_EQ(old.findings[0].setting, std::nullopt);
+  EXPECT_TRUE(old.models.empty());
+  EXPECT_NE(refusal(replaced(text, "\"schedule\": 5", "\"schedule\": -5")), "");
+}
+
 TEST(RunJson, WritingWhatWasReadGivesTheSameText) {
   const std::string text = run_json_of(sample_run());
   EXPECT_EQ(run_json_of(run_of_json(text, "run.json")), text);

@@ -30,6 +30,7 @@ inline std::vector<Finding> sample_findings() {
   violated.found = parse_case("q=2x4x33x64 kv=2x65x64 causal seed=77");
   violated.shrunk = parse_case("q=1x1x1x1 kv=1x2x1 causal align=top_left seed=77");
   violated.shrink_steps = 17;
+  violated.setting = Setting{"sm_120", 5};
   violated.verdict.outcome = Outcome::violated;
   violated.verdict.error = 0.25;
   violated.verdict.margin = std::numeric_limits<double>::infinity();
@@ -79,6 +80,7 @@ inline Run sample_run() {
   run.power["lse_in_base_two"] = {.refused = 0, .cases = 12};
   run.power["never_tried"] = {.refused = 0, .cases = 0};
   run.features = {{"causal", 300}, {"gqa", 250}};
+  run.models = {{"sm_90+worst", 1219}};
   run.findings = sample_findings();
   run.counters = {.launches = 1234, .warp_instructions = 5678901, .f32_flops = 987654321};
   run.counters.bank_conflicts = 17;

@@ -34,16 +34,23 @@ std::string code(std::string_view text) {
   return fmt::format("{}\n{}\n{}\n", fence, text, fence);
 }
 
+std::string models(const Run& run) {
+  std::vector<std::string> counts;
+  for (const auto& [model, cases] : run.models)
+    counts.push_back(fmt::format("{} {}", plain(model), cases));
+  return counts.empty() ? "" : fmt::format("Cases per model: {}.\n", joined(counts, ", "));
+}
+
 std::string headline(const Run& run) {
   constexpr std::string_view kWords[] = {"holds", "VIOLATED", "could not tell"};
   const Conclusion conclusion = conclusion_of(run);
   return fmt::format(
       "# attest: {}\n\nExit code {}: {}.\n\n"
       "Subject {}, numerics {}, device {}, seed {}, version {}, {} cases in {:.1f} s.\n"
-      "Emulator: {}.\n",
+      "Emulator: {}.\n{}",
       kWords[conclusion.exit_code], conclusion.exit_code, plain(conclusion.reason),
       plain(run.subject), plain(run.numerics), plain(run.device), run.seed, plain(run.version),
-      run.cases(), run.seconds, plain(text_of(run.emulation)));
+      run.cases(), run.seconds, plain(text_of(run.emulation)), models(run));
 }
 
 std::string properties(const Run& run) {
@@ -73,6 +80,10 @@ std::string findings(const Run& run) {
       out += fmt::format("Error {}, bound {}, margin {}, at {}.\n\n", short_number(verdict.error),
                          short_number(verdict.bound), short_number(verdict.margin),
                          place_of(verdict.where));
+    }
+    if (finding.setting) {
+      out += fmt::format("Under numerics {}, schedule {}.\n\n", plain(finding.setting->numerics),
+                         finding.setting->schedule);
     }
     out += code(fmt::format("{}\n{}", print(finding.shrunk), replay_line(run, finding)));
   }

@@ -56,13 +56,26 @@ Verdict read_verdict(const Fields& fields) {
 nlohmann::json json_of(const EmulationOptions& emulation) {
   return {{"numerics", emulation.numerics},
           {"checks", emulation.checks},
-          {"schedule", emulation.schedule}};
+          {"schedule", emulation.schedule ? Json(*emulation.schedule) : Json(kDrawn)}};
 }
 
 EmulationOptions read_emulation(const Fields& fields) {
   if (!fields.has("emulation")) return {};
   const Fields emulation = fields.object("emulation");
-  return {emulation.text("numerics"), emulation.text("checks"), emulation.count("schedule")};
+  EmulationOptions read{emulation.text("numerics"), emulation.text("checks"), std::nullopt};
+  if (emulation.at("schedule") != kDrawn) read.schedule = emulation.count("schedule");
+  return read;
+}
+
+Json json_of(const std::optional<Setting>& setting) {
+  if (!setting) return {};
+  return {{"numerics", setting->numerics}, {"schedule", setting->schedule}};
+}
+
+std::optional<Setting> read_setting(const Fields& fields) {
+  if (!fields.has("setting") || fields.at("setting").is_null()) return std::nullopt;
+  const Fields setting = fields.object("setting");
+  return Setting{setting.text("numerics"), setting.count("schedule")};
 }
 
 }  // namespace attest

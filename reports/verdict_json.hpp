@@ -15,4 +15,9 @@ nlohmann::json json_of(const EmulationOptions& emulation);
 /// The member `emulation`; the defaults when there is none, as in files of earlier versions.
 EmulationOptions read_emulation(const Fields& fields);
 
+/// Null where there was nothing to choose.
+nlohmann::json json_of(const std::optional<Setting>& setting);
+/// The member `setting`; nothing when there is none, as in files of earlier versions.
+std::optional<Setting> read_setting(const Fields& fields);
+
 }  // namespace attest

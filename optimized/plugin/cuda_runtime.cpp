@@ -115,8 +115,7 @@ void CudaRuntime::load_emulated(const Choice& choice) {
     throw Error("the emulator offers no " + name + " (" + dlerror() +
                 "); build the plugin with CUDA 12 or 13");
   }
-  decltype(&attest_emulator_configure) configure = nullptr;
-  find(library_, "attest_emulator_configure", configure);
+  find(library_, "attest_emulator_configure", configure_);
   find(library_, "attest_emulator_restrict", restrict_);
   find(library_, "attest_emulator_unwritten", unwritten_);
   find(library_, "attest_emulator_finding_count", finding_count_);
@@ -127,9 +126,13 @@ void CudaRuntime::load_emulated(const Choice& choice) {
   find(library_, "attest_emulator_totals", totals_);
   find(library_, "attest_emulator_profile", profile_);
   find(library_, "attest_emulator_load_error", load_error_);
-  if (const char* problem = configure(choice.emulator.c_str())) throw Error(problem);
+  configure(choice.emulator);
+}
+
+void CudaRuntime::configure(const std::string& text) {
+  if (const char* problem = configure_(text.c_str())) throw Error(problem);
   std::string ignored;
-  const emulator::DeviceOptions options = *emulator::parse_options(choice.emulator, ignored);
+  const emulator::DeviceOptions options = *emulator::parse_options(text, ignored);
   numerics_ = "emulated: " + print(options.numerics);
   setting_ = "under numerics " + print(options.numerics) + ", schedule " +
              std::to_string(options.schedule) + ", checks " + print(options.checks);

@@ -23,6 +23,9 @@ class CudaRuntime {
   explicit CudaRuntime(const Choice& choice);
 
   bool emulated() const { return restrict_ != nullptr; }
+  /// Options for the emulator, as print(DeviceOptions) writes them; its launches count from 0
+  /// again. Throws Error for options that it does not know.
+  void configure(const std::string& options);
   /// What Description::numerics says.
   const std::string& numerics() const { return numerics_; }
   /// Why a fat binary of the plugin cannot run on the emulator, or nothing.
@@ -64,6 +67,7 @@ class CudaRuntime {
   int (*synchronize_)() = nullptr;
   int (*get_last_error_)() = nullptr;
   const char* (*error_string_)(int) = nullptr;
+  decltype(&attest_emulator_configure) configure_ = nullptr;
   decltype(&attest_emulator_restrict) restrict_ = nullptr;
   decltype(&attest_emulator_unwritten) unwritten_ = nullptr;
   decltype(&attest_emulator_finding_count) finding_count_ = nullptr;

@@ -20,11 +20,4 @@ std::optional<std::string> wrong_precision(const AttestPrecision& precision);
 /// What the plugin says of itself, in the greeting.
 void describe(const AttestSubject& subject, const CudaRuntime* runtime, ReplyHeader& reply);
 
-/// Copies text into a field of fixed size, cutting what does not fit.
-template <std::size_t kBytes>
-void put_text(char (&field)[kBytes], std::string_view text) {
-  const std::size_t bytes = text.copy(field, kBytes - 1);
-  field[bytes] = '\0';
-}
-
 }  // namespace attest

@@ -80,6 +80,9 @@ struct TensorSpec {
 };
 
 struct Request {
+  // Of a call: options that the emulator is to take from here on, as print(DeviceOptions) writes
+  // them; empty: nothing changes.
+  char emulator[256];
   std::uint32_t operation;
   Poison poison;
   AttestProblem problem;
@@ -118,7 +121,14 @@ struct ReplyHeader {
   // greeting only
   char name[256], numerics[256];
   std::uint32_t promises, offers;  // offers: bit of the operation's number
-  std::uint8_t counts;             // calls come back with counters
+  std::uint8_t counts;             // it runs on the emulator: calls come back with counters
 };
+
+/// Copies text into a field of fixed size, cutting what does not fit.
+template <std::size_t kBytes>
+void put_text(char (&field)[kBytes], std::string_view text) {
+  const std::size_t bytes = text.copy(field, kBytes - 1);
+  field[bytes] = '\0';
+}
 
 }  // namespace attest

@@ -27,18 +27,31 @@ class Client {
     start();
     const auto& greeting = worker_->reply().at<const ReplyHeader>(0);
     offers_ = greeting.offers;
+    emulated_ = greeting.counts != 0;
     description_.name = text_of(greeting.name);
     if (description_.name.empty()) description_.name = options.plugin.stem().string();
     description_.numerics = text_of(greeting.numerics);
     description_.precision = precision_path(greeting.precision);
-    description_.counts = greeting.counts != 0 && (options.counters || options.emulator.counters);
+    description_.counts = emulated_ && (options.counters || options.emulator.counters);
     description_.deterministic = (greeting.promises & ATTEST_DETERMINISTIC) != 0;
     description_.batch_invariant = (greeting.promises & ATTEST_BATCH_INVARIANT) != 0;
   }
 
   const Description& description() const { return description_; }
+  bool emulated() const { return emulated_; }
   bool offers(Operation operation) const {
     return (offers_ >> static_cast<unsigned>(operation) & 1U) != 0;
+  }
+
+  /// A worker that is started later gets the options as it starts, one that lives with its next
+  /// call.
+  void begin_under(const Setting& setting) {
+    std::string problem;
+    const auto numerics = emulator::parse_numerics(setting.numerics, problem);
+    if (!numerics) throw Error(problem);
+    options_.emulator.numerics = *numerics;
+    options_.emulator.schedule = setting.schedule;
+    untold_ = print(emulator_options(options_));
   }
 
   std::optional<std::string> declines(Operation operation, const Problem& problem) {
@@ -124,6 +137,7 @@ class Client {
     worker_->request().grow(plan.request_bytes());
     worker_->reply().grow(plan.reply_bytes());
     plan.write(worker_->request().data());
+    put_text(worker_->request().at<Request>(0).emulator, std::exchange(untold_, {}));
     return worker_->ask(MessageKind::call);
   }
 
@@ -143,6 +157,8 @@ class Client {
   std::unique_ptr<WorkerProcess> worker_;
   Description description_;
   std::uint32_t offers_ = 0;
+  bool emulated_ = false;
+  std::string untold_;  // options for the emulator that go with the next call
   // A property asks, then calls, then may ask the same again: the last answer per operation.
   struct Answer {
     Problem problem;
@@ -193,6 +209,9 @@ Subject subject_of(const std::shared_ptr<Client>& client) {
     subject.copy_pages = [client](const Problem& problem, const PageCopy& copy, Poison poison) {
       return client->call(Operation::copy_pages, RequestPlan::copy_pages(problem, copy, poison));
     };
+  }
+  if (client->emulated()) {
+    subject.begin_under = [client](const Setting& setting) { client->begin_under(setting); };
   }
   return subject;
 }

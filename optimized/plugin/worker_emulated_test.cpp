@@ -83,6 +83,25 @@ TEST(WorkerEmulated, AttendsToTheOnlyKey) {
   }
 }
 
+TEST(WorkerEmulated, EachCheckRunsUnderTheSettingItIsGiven) {
+  Subject subject = open_plugin(kernels());
+  Problem p;
+  p.queries = p.keys = 9;
+  p.depth = p.v_depth = 8;
+  p.scale = 0x1p-13F;  // weights of one size
+  const Values values = counting_values(p);
+  const auto o_under = [&](const Setting& setting) {
+    subject.begin_under(setting);
+    return subject.prefill(p, values, Poison::nan).o;
+  };
+  const Tensor plain = subject.prefill(p, values, Poison::nan).o;
+  const Tensor worst = o_under({"sm_80+worst:1", 0});
+  EXPECT_NE(worst, plain) << "exponentials that err change some bit";
+  EXPECT_EQ(o_under({"sm_80", 5}), plain);
+  EXPECT_EQ(o_under({"sm_80+worst:1", 5}), worst);
+  EXPECT_THROW(subject.begin_under({"sm_81", 0}), Error);
+}
+
 TEST(WorkerEmulated, Appends) {
   Subject subject = open_plugin(kernels());
   CacheUpdate update;
@@ -162,6 +181,14 @@ TEST_F(WorkerStrays, OneElementOutsideIsAFindingOfMemcheck) {
   expect(READS_BEHIND_K, "memcheck", "(byte 1 behind the last of k)");
   expect(WRITES_BEHIND_V, "memcheck", "(byte 1 behind the last of v)");
   expect(WRITES_BEFORE_Q, "memcheck", "(byte 4 before the first of q)");
+}
+
+TEST_F(WorkerStrays, AWorkerThatIsStartedAgainKeepsTheSetting) {
+  subject_.begin_under({"sm_90+worst:3", 5});
+  for (int times = 0; times < 2; ++times) {
+    expect(HANGS, "deadlock", "under numerics sm_90+worst:3, schedule 5, checks memcheck");
+    expect(READS_BEHIND_K, "memcheck", "under numerics sm_90+worst:3, schedule 5");
+  }
 }
 
 TEST_F(WorkerStrays, WhatNoCheckerSees) {

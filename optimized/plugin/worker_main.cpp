@@ -94,6 +94,8 @@ class Worker {
       } else if (message.kind == MessageKind::profile) {
         put_text(reply.text, runtime_ ? runtime_->kernel_profile() : std::string());
       } else {
+        const auto& request = request_.at<const Request>(0);
+        if (request.emulator[0] != '\0') runtime_->configure(request.emulator);
         calls_->run(request_.data(), reply_.data());
       }
       std::fflush(stdout);

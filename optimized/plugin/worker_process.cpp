@@ -109,6 +109,13 @@ int spawn(const std::filesystem::path& program, const std::vector<std::string>& 
 
 }  // namespace
 
+emulator::DeviceOptions emulator_options(const WorkerOptions& options) {
+  emulator::DeviceOptions emulator = options.emulator;
+  emulator.counters |= options.counters;
+  emulator.instruction_limit = instruction_limit(options.case_seconds);
+  return emulator;
+}
+
 WorkerProcess::WorkerProcess(const WorkerOptions& options)
     : seconds_(options.case_seconds),
       memory_bytes_(options.memory_bytes),
@@ -150,14 +157,11 @@ void WorkerProcess::start(const WorkerOptions& options) {
   const Inherited inherited{lifted(sockets[1]), lifted(pipes[1])};
   const int request = fcntl(request_.descriptor(), F_DUPFD_CLOEXEC, kLeastDescriptor);
   const int reply = fcntl(reply_.descriptor(), F_DUPFD_CLOEXEC, kLeastDescriptor);
-  emulator::DeviceOptions emulator = options.emulator;
-  emulator.counters |= options.counters;
-  emulator.instruction_limit = instruction_limit(options.case_seconds);
   const std::vector<std::string> words =
       print(WorkerArguments{.plugin = std::filesystem::absolute(options.plugin).string(),
                             .device = options.device,
                             .memory_bytes = options.memory_bytes,
-                            .emulator = print(emulator),
+                            .emulator = print(emulator_options(options)),
                             .request_bytes = request_.size(),
                             .reply_bytes = reply_.size()});
   const int error = spawn(program, words, inherited, request, reply, id_);

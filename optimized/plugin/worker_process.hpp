@@ -16,6 +16,9 @@
 
 namespace attest {
 
+/// What the emulator of a worker is told: options.emulator, and what follows from the others.
+emulator::DeviceOptions emulator_options(const WorkerOptions& options);
+
 class WorkerProcess {
  public:
   /// Starts it and waits until the plugin is loaded; the greeting then lies in reply(). Throws

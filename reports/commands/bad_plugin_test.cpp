@@ -1,7 +1,10 @@
 // Plugins that cannot be opened end a gate with exit 2 before anything has run; plugins that go
 // wrong in a case are wrong: exit 1, whatever they did to their process.
+#include <fmt/format.h>
+
 #include "optimized/plugin/test_plugins/behaviours.h"
 #include "reports/commands/ran.hpp"
+#include "reports/formats.hpp"
 
 namespace attest {
 namespace {
@@ -66,6 +69,40 @@ TEST_F(BadPlugin, AGateNamesWhatIsWrongAndHowToSeeItAgain) {
   EXPECT_EQ(run("gate --subject skeleton --cases 30 --properties row_sums").exit_code, 0);
   EXPECT_TRUE(std::filesystem::is_empty(folder_ / "attest-report" / "findings"))
       << "findings of an earlier run are not this one's";
+}
+
+TEST_F(BadPlugin, AFindingOfADrawnSettingReplaysUnderIt) {
+  const Ran ran =
+      run("gate --cases 40 --properties oracle_agreement --subject " + plugin("strays"));
+  EXPECT_EQ(ran.exit_code, 1) << ran.out << ran.err;
+  EXPECT_NE(ran.out.find("numerics drawn, schedule drawn"), std::string::npos) << ran.out;
+  const attest::Run kept = read_run_json(folder_ / "attest-report" / "run.json");
+  ASSERT_FALSE(kept.findings.empty());
+  ASSERT_TRUE(kept.findings[0].setting);
+  const Setting& setting = *kept.findings[0].setting;
+  const std::string words =
+      fmt::format(" --numerics {} --schedule {}", setting.numerics, setting.schedule);
+  EXPECT_TRUE(ran.last_line().ends_with(words)) << ran.last_line();
+  const std::string how =
+      fmt::format("numerics {}, schedule {}, checks ", setting.numerics, setting.schedule);
+  const Ran again = run(ran.last_line().substr(std::string("./attest ").size()));
+  EXPECT_NE(again.out.find(how), std::string::npos) << again.out;
+  const auto findings = folder_ / "attest-report" / "findings";
+  std::string replays;
+  for (const auto& entry : std::filesystem::directory_iterator(findings)) {
+    const Ran stored = run("replay '" + entry.path().string() + "'");
+    EXPECT_EQ(stored.exit_code, 1) << stored.out << stored.err;
+    replays += stored.out;
+  }
+  EXPECT_NE(replays.find(how), std::string::npos) << replays;
+  const std::string journal = text_of(folder_ / "attest-report" / "cases.log");
+  const std::string last = journal.substr(journal.rfind("oracle_agreement"));
+  const Ran line =
+      run("replay '" + last.substr(0, last.find('\n')) + "' --subject " + plugin("strays"));
+  const std::string numerics = last.substr(last.find("numerics=") + 9);
+  EXPECT_NE(line.out.find("numerics " + numerics.substr(0, numerics.find(' ')) + ","),
+            std::string::npos)
+      << line.out;
 }
 
 TEST_F(BadPlugin, AFindingReplaysUnderWhatItWasFoundUnder) {

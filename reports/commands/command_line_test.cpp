@@ -48,6 +48,10 @@ TEST_F(CommandLine, UnknownWordsAreRefusedWithTheNearest) {
     refuses(words + "--checks all,racechek", {"--checks", "did you mean 'racecheck'?"});
     refuses(words + "--schedule -1", {"--schedule", "negative"});
   }
+  refuses("gate --subject skeleton --schedule drwan", {"--schedule", "'drwan'"});
+  refuses("replay 'q=1x1x1x1 kv=1x1x1' --subject skeleton --numerics drawn", {"--numerics"});
+  refuses("replay 'q=1x1x1x1 kv=1x1x1' --subject skeleton --schedule drawn", {"--schedule"});
+  refuses("run --numerics drawn -- /bin/true", {"--numerics"});
   refuses("list fils", {"did you mean 'fills'?"});
   refuses("footprint --layers 1 --kv-heads 1 --depth 1 --tokens 1 --format bf1",
           {"did you mean 'bf16'?"});

@@ -23,17 +23,10 @@ void add(std::vector<OptionWord>& words, std::vector<OptionWord> more) {
   for (OptionWord& word : more) words.push_back(std::move(word));
 }
 
-std::vector<OptionWord> emulation(EmulationOptions& options) {
-  return {{.name = "--numerics",
-           .what = "of the emulator: a name of `attest list numerics`, or two joined by +",
-           .place = &options.numerics},
-          {.name = "--checks",
-           .what = "of the emulator: names of `attest list checks`, separated by commas",
-           .place = &options.checks},
-          {.name = "--schedule",
-           .what = "seed of a legal order of warps, blocks and arrivals; 0: the strictest",
-           .place = &options.schedule,
-           .problem = count_error}};
+OptionWord checks(EmulationOptions& options) {
+  return {.name = "--checks",
+          .what = "of the emulator: names of `attest list checks`, separated by commas",
+          .place = &options.checks};
 }
 
 std::vector<OptionWord> device(std::string& name, double& seconds) {
@@ -49,7 +42,16 @@ std::vector<OptionWord> campaign(CampaignCommand& options) {
        .what = "path of a plugin, or a name of `attest list subjects` or `mutants`",
        .place = &options.subject.subject}};
   add(words, device(options.subject.device, options.subject.case_seconds));
-  add(words, emulation(options.subject.emulation));
+  add(words,
+      {{.name = "--numerics",
+        .what = "of the emulator: a name of `attest list numerics`, two joined by +, or drawn per "
+                "case",
+        .place = &options.subject.emulation.numerics},
+       checks(options.subject.emulation),
+       {.name = "--schedule",
+        .what = "seed of a legal order of warps, blocks and arrivals; 0: the strictest; or drawn",
+        .place = &options.schedule,
+        .problem = schedule_error}});
   add(words, {{.name = "--budget", .what = "time, as 45s, 10m or 1h", .place = &options.budget},
               {.name = "--cases",
                .what = "number of cases to draw",
@@ -190,9 +192,16 @@ CommandWord run_words(RunCommand& options) {
       .example = "attest run --numerics sm_90 --report found -- ./my_program --its-options",
       .act = [&options] { return run(options); },
       .options = {}};
-  command.options = emulation(options.emulation);
   add(command.options,
-      {{.name = "--schedules",
+      {{.name = "--numerics",
+        .what = "of the emulator: a name of `attest list numerics`, or two joined by +",
+        .place = &options.emulation.numerics},
+       checks(options.emulation),
+       {.name = "--schedule",
+        .what = "seed of a legal order of warps, blocks and arrivals; 0: the strictest",
+        .place = &options.schedule,
+        .problem = count_error},
+       {.name = "--schedules",
         .what = "run it this often, under one seed after another, until something is found",
         .place = &options.schedules,
         .problem = count_error},

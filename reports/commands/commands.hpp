@@ -27,9 +27,13 @@ int printed(int exit_code);
 /// Why `word` is no count, or empty: unsigned numbers would take -1 for a very large one.
 std::string count_error(const std::string& word);
 
+/// The same of a word that may also be kDrawn.
+std::string schedule_error(const std::string& word);
+
 /// What gate and fuzz share.
 struct CampaignCommand {
-  SubjectOptions subject;
+  SubjectOptions subject = {.emulation = {.numerics = std::string(kDrawn)}};
+  std::string schedule{kDrawn};  // or a count, which subject.emulation.schedule then is
   std::uint64_t seed = 1;
   std::string budget;  // "45s", "10m", "1h"; empty: none
   std::optional<std::uint64_t> cases;
@@ -93,7 +97,7 @@ inline constexpr std::uint64_t kRunLimit = 60 * (std::uint64_t{1} << 25);
 struct RunCommand {
   std::vector<std::string> program;  // and its arguments
   EmulationOptions emulation;
-  std::uint64_t schedules = 1;
+  std::uint64_t schedule = 0, schedules = 1;
   unsigned threads = std::thread::hardware_concurrency();
   std::uint64_t limit = kRunLimit;  // warp instructions per launch; 0: none
   bool counters = false;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "fuzz/setting.hpp"
 #include "reference/text.hpp"
 
 namespace attest {
@@ -33,13 +34,14 @@ emulator::DeviceOptions chosen(const EmulationOptions& options) {
   if (!numerics) refuse("--numerics", problem, emulator::numeric_models());
   device.checks = *checks;
   device.numerics = *numerics;
-  device.schedule = options.schedule;
+  device.schedule = options.schedule.value_or(0);
   return device;
 }
 
 EmulationOptions spelled(const EmulationOptions& options) {
-  const emulator::DeviceOptions device = chosen(options);
-  return {print(device.numerics), print(device.checks), device.schedule};
+  const emulator::DeviceOptions device = chosen(without_drawing(options));
+  return {options.numerics == kDrawn ? options.numerics : print(device.numerics),
+          print(device.checks), options.schedule};
 }
 
 }  // namespace attest

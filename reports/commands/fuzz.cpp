@@ -50,7 +50,7 @@ int fuzz(const CampaignCommand& options) {
 
   SessionHooks hooks;
   hooks.found = [&](const Finding& finding) {
-    add_to_corpus(corpus, {finding.property, finding.shrunk},
+    add_to_corpus(corpus, {finding.property, finding.shrunk, finding.setting},
                   fmt::format("found by fuzz in '{}', drawn as {}", options.subject.subject,
                               print(PropertyCase{finding.property, finding.found})));
   };

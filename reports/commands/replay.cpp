@@ -38,6 +38,8 @@ Asked asked_of(const ReplayOptions& options) {
     const PropertyCase check = parse_check(options.what);
     asked = {check.property, "", print(check.test_case), check.test_case.problem,
              make_values(check.test_case)};
+    if (check.setting) asked.emulation.numerics = check.setting->numerics;
+    if (check.setting) asked.emulation.schedule = check.setting->schedule;
   }
   if (!options.property.empty()) asked.property = property_named(options.property).name;
   if (options.subject) asked.subject = *options.subject;
@@ -73,7 +75,8 @@ int replay(const ReplayOptions& options) {
   fmt::print("{}, {}: replaying '{}' on '{}' ({})\n", version_text(),
              text_of(spelled(asked.emulation)), asked.what, asked.subject,
              subject.description.numerics);
-  const auto replays = replay(subject, asked.property, asked.problem, asked.values);
+  const Setting setting{asked.emulation.numerics, *asked.emulation.schedule};
+  const auto replays = replay(subject, asked.property, asked.problem, asked.values, setting);
   for (const Replay& one : replays) print_replay(one);
   return exit_code_of(replays);
 }

@@ -155,7 +155,7 @@ int run(const RunCommand& options) {
   result.numerics = print(device.numerics);
   result.checks = print(device.checks);
   result.command = options.program;
-  result.schedule = options.emulation.schedule;
+  result.schedule = options.schedule;
   std::string schedule = fmt::format("{}", result.schedule);
   if (options.schedules > 1) {
     schedule += fmt::format("..{}", result.schedule + options.schedules - 1);

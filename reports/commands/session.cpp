@@ -11,6 +11,7 @@
 #include <memory>
 #include <system_error>
 
+#include "fuzz/setting.hpp"
 #include "properties/fills.hpp"
 #include "reference/text.hpp"
 #include "reports/commands/emulation.hpp"
@@ -60,12 +61,13 @@ void remove_earlier_reports(const fs::path& report) {
 std::string kept(const fs::path& report, const Run& run, const Finding& finding) {
   const std::string replay = replay_line(run, finding);
   const fs::path folder = write_finding(report / "findings", finding, make_values(finding.shrunk),
-                                        run.subject, replay, run.emulation);
+                                        run.subject, replay, emulation_of(run, finding));
   std::string text = fmt::format("{}: {}", finding.property, word_of(finding.verdict.outcome));
   if (!finding.verdict.why.empty()) text += ": " + finding.verdict.why;
-  text += fmt::format("\n  drawn   {}\n  shrunk  {}  ({} steps)\n  kept in {}\n  {}\n",
-                      print(finding.found), print(finding.shrunk), finding.shrink_steps,
-                      folder.string(), replay);
+  text += fmt::format("\n  drawn   {}\n  shrunk  {}  ({} steps)\n",
+                      print(PropertyCase{"", finding.found, finding.setting}),
+                      print(finding.shrunk), finding.shrink_steps);
+  text += fmt::format("  kept in {}\n  {}\n", folder.string(), replay);
   return text;
 }
 
@@ -76,6 +78,13 @@ std::string budget_text(const CampaignOptions& campaign) {
     text += fmt::format("{}{} s", text.empty() ? "" : " or ", *campaign.budget_seconds);
   }
   return text.empty() ? "until interrupted" : text;
+}
+
+/// A word that schedule_error() lets pass; nothing: drawn.
+std::optional<std::uint64_t> schedule_of(const std::string& word) {
+  std::uint64_t seed = 0;
+  const auto [stop, failed] = std::from_chars(word.data(), word.data() + word.size(), seed);
+  return failed == std::errc() ? std::optional(seed) : std::nullopt;
 }
 
 }  // namespace
@@ -96,31 +105,32 @@ std::string version_text() {
   return fmt::format("attest {}", version());
 }
 
-Run run_session(const CampaignCommand& options, const CampaignOptions& campaign,
-                std::string_view purpose, const SessionHooks& hooks) {
+Run run_session(const CampaignCommand& options, CampaignOptions campaign, std::string_view purpose,
+                const SessionHooks& hooks) {
   const fs::path report = options.report;
   require_writable_folder(report / "findings");
   const FolderLock lock(report);
   remove_earlier_reports(report);
-  const auto make_subject = subject_maker(options.subject);
+  SubjectOptions subject = options.subject;
+  subject.emulation.schedule = schedule_of(options.schedule);
+  campaign.emulation = spelled(subject.emulation);
+  subject.emulation = without_drawing(campaign.emulation);
+  const auto make_subject = subject_maker(subject);
   Journal journal(report / "cases.log");
   const std::atomic<bool>& stop = interruption();
 
-  const EmulationOptions emulation = spelled(options.subject.emulation);
   fmt::print("{}, seed {}, {}: {} '{}' with {}; report in {}\n", version_text(), campaign.seed,
-             text_of(emulation), purpose, options.subject.subject, budget_text(campaign),
+             text_of(campaign.emulation), purpose, options.subject.subject, budget_text(campaign),
              report.string());
   std::fflush(stdout);
 
   Run naming;  // what a finding's replay line needs to know of the run
   naming.subject = reference_of(options.subject.subject);
   naming.device = options.subject.device;
-  naming.emulation = emulation;
+  naming.emulation = campaign.emulation;
   Progress progress(stdout);
   CampaignEvents events;
-  events.about_to_run = [&](const std::string& property, const Case& test_case) {
-    journal.line(print(PropertyCase{property, test_case}));
-  };
+  events.about_to_run = [&](const PropertyCase& check) { journal.line(print(check)); };
   events.found = [&](const Finding& finding) {
     progress.line(kept(report, naming, finding));
     if (hooks.found) hooks.found(finding);
@@ -133,10 +143,13 @@ Run run_session(const CampaignCommand& options, const CampaignOptions& campaign,
   progress.finish();
   run.subject = reference_of(options.subject.subject);
   run.device = options.subject.device;
-  run.emulation = emulation;
   write_reports(report, run);
   print_table(stdout, run, style_of(stdout));
   return run;
+}
+
+std::string schedule_error(const std::string& word) {
+  return word == kDrawn ? std::string() : count_error(word);
 }
 
 std::string count_error(const std::string& word) {

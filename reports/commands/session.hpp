@@ -17,11 +17,11 @@ struct SessionHooks {
   std::function<void(const Run&)> progressed;  // may be empty
 };
 
-/// Runs `campaign` on the subject of `options` and prints first line, findings and table. Journal
-/// (cases.log), findings and reports go to options.report. Throws Error before anything has run
-/// when that folder cannot be written or the subject cannot be opened.
-Run run_session(const CampaignCommand& options, const CampaignOptions& campaign,
-                std::string_view purpose, const SessionHooks& hooks);
+/// Runs `campaign` on the subject and under the emulation of `options` and prints first line,
+/// findings and table. Journal (cases.log), findings and reports go to options.report. Throws Error
+/// before anything has run when that folder cannot be written or the subject cannot be opened.
+Run run_session(const CampaignCommand& options, CampaignOptions campaign, std::string_view purpose,
+                const SessionHooks& hooks);
 
 /// The last lines of a run: what it means and, when the subject is wrong, the command that shows
 /// it.
