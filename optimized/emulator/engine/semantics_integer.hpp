@@ -342,7 +342,7 @@ ATTEST_INLINE u32 permute_mode(u32 a, u32 b, u32 selector) {
 ATTEST_INLINE u32 find_nth_set(u32 a, u32 b, u32 offset) {
   const s32 n = s32(offset);
   if (n == 0) return (a >> (b & 31)) & 1 ? b & 31 : ~0u;
-  s32 left = n > 0 ? n : -n;
+  u32 left = n > 0 ? offset : 0u - offset;  // unsigned: -2^31 has no negative in 32 bits
   for (s32 i = s32(b & 31); i >= 0 && i<32; i += n> 0 ? 1 : -1) {
     if (((a >> i) & 1) && --left == 0) return u32(i);
   }
