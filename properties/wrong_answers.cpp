@@ -11,6 +11,7 @@
 
 #include "properties/rows.hpp"
 #include "reference/formats.hpp"
+#include "reference/validity.hpp"
 
 namespace attest {
 namespace {
@@ -74,7 +75,8 @@ constexpr WrongAnswer kWrongAnswers[] = {
     {"starts_max_at_zero", always, [](Slip& s) { s.starts_max_at_zero = true; }},
     {"causal_sees_one_more", [](const Problem& p) { return p.causal; },
      [](Slip& s) { s.asked.causal = false; s.asked.window_right = 1; }},
-    {"window_one_wider", has_window, [](Slip& s) { s.asked.window_left += 1; }},
+    {"window_one_wider", has_window,
+     [](Slip& s) { s.asked.window_left = std::min(s.asked.window_left, kElementsMax) + 1; }},
     {"window_one_narrower", [](const Problem& p) { return p.window_left > 0; },
      [](Slip& s) { s.asked.window_left -= 1; }},
     {"other_alignment", aligns,

@@ -134,7 +134,7 @@ std::string cost_table(std::span<const CallCost> calls) {
   for (const CallCost& call : calls) {
     if (!call.declined.empty()) {
       text +=
-          fmt::format("| {} | {} | declined: {} |\n", call.operation, call.problem, call.declined);
+          fmt::format("| {} | {} | nothing: {} |\n", call.operation, call.problem, call.declined);
     }
     bool first = true;
     for (const KernelCost& kernel : call.kernels)

@@ -51,10 +51,11 @@ static void visible_keys(const AttestProblem* problem, int64_t i, int64_t diagon
   const int64_t opposite = i + diagonal;
   *begin = 0;
   *end = keys;
-  if (problem->window_left >= 0 && opposite - problem->window_left > *begin) {
+  /* Distances are compared: a window may be so wide that adding to it overflows. */
+  if (problem->window_left >= 0 && opposite - *begin > problem->window_left) {
     *begin = opposite - problem->window_left;
   }
-  if (problem->window_right >= 0 && opposite + problem->window_right + 1 < *end) {
+  if (problem->window_right >= 0 && *end - 1 - opposite > problem->window_right) {
     *end = opposite + problem->window_right + 1;
   }
   if ((problem->flags & ATTEST_CAUSAL) != 0 && opposite + 1 < *end) {

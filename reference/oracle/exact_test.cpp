@@ -282,6 +282,25 @@ TEST(CertifiedDigits, CancellationIsMeasuredAgainstWhatCancels) {
   EXPECT_EQ(certified_digits(Hand({}, {}, {}).problem, Hand({}, {}, {}).values), 50);
 }
 
+// A window may be as wide as an Index can say: what lies in it is a matter of distance.
+TEST(ExactAttention, TheWidestWindowsHideNothing) {
+  constexpr Index kWidest = std::numeric_limits<Index>::max();
+  for (const Index queries : {1, 5}) {  // with 5 the first four stand before the first key
+    Problem p{.queries = queries, .keys = 2, .depth = 2, .v_depth = 2};
+    const Values values = zero_values(p);
+    for (Index i = 0; i < queries; ++i) {
+      for (Index j = 0; j < p.keys; ++j) {
+        p.window_left = kWidest;
+        p.window_right = kUnbounded;
+        EXPECT_TRUE(visible(p, values, 0, i, j)) << i << " " << j;
+        p.window_left = kUnbounded;
+        p.window_right = kWidest;
+        EXPECT_TRUE(visible(p, values, 0, i, j)) << i << " " << j;
+      }
+    }
+  }
+}
+
 // Stored numbers times their scales are the k and v of the formula.
 TEST(ExactAttention, AScaledCacheIsTheCacheItStandsFor) {
   std::mt19937_64 random(5);

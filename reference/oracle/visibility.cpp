@@ -24,8 +24,9 @@ bool visible(const Problem& problem, const Values& values, Index b, Index i, Ind
   if (j < 0 || j >= key_length(problem, b)) return false;
   const Index position = i + diagonal(problem, b);  // of the query, counted in keys
   if (problem.causal && j > position) return false;
-  if (problem.window_left != kUnbounded && j < position - problem.window_left) return false;
-  if (problem.window_right != kUnbounded && j > position + problem.window_right) return false;
+  // Distances, and not the ends of the window: a window may be as wide as an Index can say.
+  if (problem.window_left != kUnbounded && position - j > problem.window_left) return false;
+  if (problem.window_right != kUnbounded && j - position > problem.window_right) return false;
   return !values.mask || values.mask->at(b, i, j);
 }
 

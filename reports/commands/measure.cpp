@@ -53,8 +53,8 @@ Call call_named(const std::string& words) {
     return {operation, parsed, print(parsed)};
   }
   throw Error(
-      fmt::format("--call: '{}' begins with no operation; say prefill, decode, append or "
-                  "projection, and then a case line",
+      fmt::format("--call: '{}' begins with no operation that is measured; say prefill, decode, "
+                  "append or projection, and then a case line",
                   words));
 }
 
@@ -174,6 +174,7 @@ CallCost cost_of(const ProfiledPlugin& plugin, const Call& call) {
     }
     cost.kernels.push_back({kernel, {}});
   }
+  if (cost.kernels.empty()) cost.declined = "it launched nothing";
   return cost;
 }
 
@@ -190,6 +191,10 @@ int measure(const MeasureCommand& options) {
   if (!options.cost) {
     throw Error("measure: say what is to be measured; --cost is all there is");
   }
+  std::vector<std::string> words = options.calls;
+  if (words.empty()) words.assign(std::begin(kCalls), std::end(kCalls));
+  std::vector<Call> asked;
+  for (const std::string& call : words) asked.push_back(call_named(call));
   WorkerOptions worker;
   worker.plugin = plugin_named(options.subject);
   worker.device = DeviceChoice::emulated;
@@ -205,11 +210,9 @@ int measure(const MeasureCommand& options) {
   for (const Machine& machine : machines()) {
     if (ptxas) resources.push_back(readable(assemble(*ptxas, worker.plugin, machine.architecture)));
   }
-  std::vector<std::string> words = options.calls;
-  if (words.empty()) words.assign(std::begin(kCalls), std::end(kCalls));
   std::vector<CallCost> calls;
-  for (const std::string& call : words) {
-    calls.push_back(cost_of(plugin, call_named(call)));
+  for (const Call& call : asked) {
+    calls.push_back(cost_of(plugin, call));
     for (KernelCost& kernel : calls.back().kernels) {
       for (const auto& known : resources) {
         const auto found = known.find(kernel.profile.kernel);
