@@ -27,9 +27,9 @@ TEST(Cudart12, HasItsNameAndVersion) {
 TEST(Cudart12, FillsTheRecordOf12) {
   DevicePropertiesOf12 properties{};
   ASSERT_EQ(cudaGetDeviceProperties_v2(&properties, 0), cudaSuccess);
-  EXPECT_STREQ(properties.name, "attest emulated device");
+  EXPECT_STREQ(properties.name, "attest emulated device (sm_80)");
   EXPECT_EQ(properties.major, 8);
-  EXPECT_EQ(properties.shared_per_block_optin, 227U * 1024U);
+  EXPECT_EQ(properties.shared_per_block_optin, 163U * 1024U);
   EXPECT_EQ(properties.block_max[2], 64);
   EXPECT_EQ(cudaGetDeviceProperties_v2(&properties, 1), cudaErrorInvalidDevice);
 }
