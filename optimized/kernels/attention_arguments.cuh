@@ -20,6 +20,7 @@ struct View {
   int64_t batch = 0, head = 0, row = 0;  // strides in elements: 64 bits, a batch may span 2^31
   uint32_t format = ATTEST_F32;
   bool vectors = false;  // every row starts where four elements may be loaded at once
+  bool chunks = false;   // the same of eight: 16 bytes of 16-bit numbers, 8 of narrower ones
 
   __host__ __device__ int64_t offset(int64_t b, int64_t h, int64_t i) const {
     return b * batch + h * head + i * row;
@@ -115,9 +116,13 @@ inline View view_of(const DLTensor& tensor, int batch_axis, int head_axis, int r
   view.batch = stride(batch_axis);
   view.head = stride(head_axis);
   view.row = stride(row_axis);
-  const uintptr_t four_elements = 4U * (tensor.dtype.bits / 8U);
-  view.vectors = reinterpret_cast<uintptr_t>(view.data) % four_elements == 0 &&
-                 view.batch % 4 == 0 && view.head % 4 == 0 && view.row % 4 == 0;
+  const auto rows_start_at_multiples_of = [&](int64_t elements) {
+    const uintptr_t bytes = elements * (tensor.dtype.bits / 8U);
+    return reinterpret_cast<uintptr_t>(view.data) % bytes == 0 && view.batch % elements == 0 &&
+           view.head % elements == 0 && view.row % elements == 0;
+  };
+  view.vectors = rows_start_at_multiples_of(4);
+  view.chunks = rows_start_at_multiples_of(8);
   return view;
 }
 

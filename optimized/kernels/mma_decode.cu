@@ -25,9 +25,8 @@
 #include "optimized/kernels/elements.cuh"
 #include "optimized/kernels/launchers.hpp"
 #include "optimized/kernels/logits.cuh"
-#include "optimized/kernels/mma.cuh"
+#include "optimized/kernels/mma_products.cuh"
 #include "optimized/kernels/online_softmax.cuh"
-#include "optimized/kernels/swizzle.cuh"
 
 namespace attest::kernels {
 namespace {
@@ -116,69 +115,12 @@ __device__ void bring_queries(const AttentionArguments& a, const DecodeBlock& bl
   }
 }
 
-/// S = Q K^T for the keys of a warp.   q (16, depth), k (16 of kKeys, depth), s (16, 16)
-/// q, k: where this lane's row of the first ldmatrix lies, in the first panel.
-template <uint32_t kFormat, int kKeys>
-__device__ void multiply_q_k(uint32_t q, uint32_t k, int depth, float (&s)[2][4]) {
-#pragma unroll 1
-  for (int column = 0; column < depth; column += kPanelColumns) {
-#pragma unroll
-    for (int step = 0; step < kPanelColumns / kStepColumns; ++step) {
-      if (column + step * kStepColumns >= depth) {
-        break;
-      }
-      uint32_t rows[4];
-      uint32_t keys[4];  // 16 keys, 16 columns
-      load_matrices(rows, stepped(q, step));
-      load_matrices(keys, stepped(k, step));
-      multiply_add<kFormat>(s[0], rows, keys[0], keys[1]);
-      multiply_add<kFormat>(s[1], rows, keys[2], keys[3]);
-    }
-    q += panel_bytes(kRowsPerTile);
-    k += panel_bytes(kKeys);
-  }
-}
-
-/// Largest, or sum, over the four lanes that share a row.
-__device__ float largest_of_row(float x) {
-  x = fmaxf(x, __shfl_xor_sync(0xFFFFFFFFU, x, 1));
-  return fmaxf(x, __shfl_xor_sync(0xFFFFFFFFU, x, 2));
-}
-__device__ float sum_of_row(float x) {
-  x += __shfl_xor_sync(0xFFFFFFFFU, x, 1);
-  return x + __shfl_xor_sync(0xFFFFFFFFU, x, 2);
-}
-
 /// What a lane carries of its two rows from tile to tile.
 template <int kWidth>
 struct Carried {
   float m[2], l[2];
   float o[kWidth / 8][4];  // fragments of (16, kWidth)
 };
-
-/// O = O * rescale + P V for the keys of a warp.   p (16, 16), v (16 of kKeys, v_depth)
-/// v: where this lane's row of the first ldmatrix lies, in the first panel.
-template <uint32_t kFormat, int kKeys, int kWidth>
-__device__ void add_p_v(const uint32_t (&p)[4], uint32_t v, int v_depth, const float (&rescale)[2],
-                        float (&o)[kWidth / 8][4]) {
-#pragma unroll
-  for (int n = 0; n < kWidth / 8; n += 2) {
-    if (n * 8 >= v_depth) {
-      break;
-    }
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      o[n][i] *= rescale[i / 2];
-      o[n + 1][i] *= rescale[i / 2];
-    }
-    const int panel = n * 8 / kPanelColumns;
-    const int step = n * 8 % kPanelColumns / kStepColumns;
-    uint32_t values[4];  // 16 keys, 16 columns
-    load_matrices_transposed(values, stepped(v, step) + panel * panel_bytes(kKeys));
-    multiply_add<kFormat>(o[n], p, values[0], values[1]);
-    multiply_add<kFormat>(o[n + 1], p, values[2], values[3]);
-  }
-}
 
 /// Brings together what the warps of a block hold, and hands it to the parts.
 /// joined: (warps, 16, v_depth + 8), so that lanes of a fragment lie in different banks.
@@ -289,10 +231,7 @@ __device__ void attend(const AttentionArguments& a, const DecodeBlock& block,
       }
     }
   }
-  // Two neighbouring fragments of S, rounded, are one operand of P V: see mma.cuh.
-  const uint32_t p[4] = {pack<kFormat>(s[0][0], s[0][1]), pack<kFormat>(s[0][2], s[0][3]),
-                         pack<kFormat>(s[1][0], s[1][1]), pack<kFormat>(s[1][2], s[1][3])};
-  add_p_v<kFormat, kKeys, kWidth>(p, v_lane, a.v_depth, rescale, carried.o);
+  add_p_v<kFormat, kKeys, kWarpKeys, kWidth>(s, v_lane, a.v_depth, rescale, carried.o);
 }
 
 template <uint32_t kFormat, int kWidth>
@@ -357,9 +296,9 @@ __global__ void __launch_bounds__(warps_of(kWidth) * kWarp)
       __syncthreads();
       bring(t + 1);
     }
-    float s[2][4] = {};
+    float s[kWarpKeys / 8][4];
     const uint32_t stage = t % 2 * stage_bytes;
-    multiply_q_k<kFormat, kKeys>(q_lane, k_lane + stage, a.depth, s);
+    multiply_q_k<kFormat, kRowsPerTile, kKeys, kWarpKeys>(q_lane, k_lane + stage, a.depth, s);
     attend<kFormat, kKeys, kWidth>(a, block, row, key_tile[t % 2], j0, first, v_lane + stage, s,
                                    carried);
   }
@@ -409,14 +348,8 @@ bool mma_decode_serves(const AttestProblem& problem) {
 }
 
 bool mma_decode_takes(const AttestAttention& attention) {
-  const auto whole_chunks = [](const View& view) {
-    const uintptr_t bytes = view.format == ATTEST_F16 || view.format == ATTEST_BF16 ? 16 : 8;
-    return reinterpret_cast<uintptr_t>(view.data) % bytes == 0 && view.batch % kChunkColumns == 0 &&
-           view.head % kChunkColumns == 0 && view.row % kChunkColumns == 0;
-  };
   const AttentionArguments a = arguments_of(attention);
-  return mma_decode_serves(attention.problem) && whole_chunks(a.q) && whole_chunks(a.k) &&
-         whole_chunks(a.v);
+  return mma_decode_serves(attention.problem) && a.q.chunks && a.k.chunks && a.v.chunks;
 }
 
 cudaError_t launch_mma_decode(const AttestAttention& attention) {

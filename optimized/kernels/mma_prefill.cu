@@ -18,9 +18,8 @@
 #include "optimized/kernels/attention_arguments.cuh"
 #include "optimized/kernels/launchers.hpp"
 #include "optimized/kernels/logits.cuh"
-#include "optimized/kernels/mma.cuh"
+#include "optimized/kernels/mma_products.cuh"
 #include "optimized/kernels/online_softmax.cuh"
-#include "optimized/kernels/swizzle.cuh"
 
 namespace attest::kernels {
 namespace {
@@ -53,36 +52,6 @@ struct WarpRows {
     return j0 >= of_last.end || j0 + keys <= of_first.begin;
   }
 };
-
-/// S = Q K^T for this warp's rows.   q (16, depth), k (kKeys, depth), s (16, kKeys)
-/// q, k: where this lane's row of the first ldmatrix lies, in the first panel.
-template <uint32_t kFormat, int kKeys>
-__device__ void multiply_q_k(uint32_t q, uint32_t k, int depth, float (&s)[kKeys / 8][4]) {
-#pragma unroll
-  for (int n = 0; n < kKeys / 8; ++n) {
-    s[n][0] = s[n][1] = s[n][2] = s[n][3] = 0.0F;
-  }
-#pragma unroll 1
-  for (int column = 0; column < depth; column += kPanelColumns) {
-#pragma unroll
-    for (int step = 0; step < kPanelColumns / kStepColumns; ++step) {
-      if (column + step * kStepColumns >= depth) {
-        break;
-      }
-      uint32_t rows[4];
-      load_matrices(rows, stepped(q, step));
-#pragma unroll
-      for (int n = 0; n < kKeys / 8; n += 2) {
-        uint32_t keys[4];  // 16 keys, 16 columns
-        load_matrices(keys, stepped(k, step) + n * 8 * kPanelRowBytes);
-        multiply_add<kFormat>(s[n], rows, keys[0], keys[1]);
-        multiply_add<kFormat>(s[n + 1], rows, keys[2], keys[3]);
-      }
-    }
-    q += panel_bytes(kRows);
-    k += panel_bytes(kKeys);
-  }
-}
 
 /// Keys outside a row's range are hidden.
 template <int kKeys>
@@ -121,16 +90,6 @@ __device__ void shape_logits(const AttentionArguments& a, const LogitRow (&row)[
   }
 }
 
-/// Largest, or sum, over the four lanes that share a row.
-__device__ float largest_of_row(float x) {
-  x = fmaxf(x, __shfl_xor_sync(0xFFFFFFFFU, x, 1));
-  return fmaxf(x, __shfl_xor_sync(0xFFFFFFFFU, x, 2));
-}
-__device__ float sum_of_row(float x) {
-  x += __shfl_xor_sync(0xFFFFFFFFU, x, 1);
-  return x + __shfl_xor_sync(0xFFFFFFFFU, x, 2);
-}
-
 /// What is carried from tile to tile, and by how much the last one made it shrink.
 struct Softmax {
   float m[2], l[2], rescale[2];
@@ -159,43 +118,6 @@ __device__ void weigh(float bits_per_unit, float (&s)[kKeys / 8][4], Softmax& so
       }
     }
     softmax.l[half] = l;
-  }
-}
-
-/// O = O * rescale + P V for this warp's rows.   p (16, kKeys), v (kKeys, v_depth), o (16, kWidth)
-/// v: where this lane's row of the first ldmatrix lies, in the first panel.
-template <uint32_t kFormat, int kKeys, int kWidth>
-__device__ void add_p_v(const float (&p)[kKeys / 8][4], uint32_t v, int v_depth,
-                        const float (&rescale)[2], float (&o)[kWidth / 8][4]) {
-  uint32_t weights[kKeys / kStepColumns][4];
-#pragma unroll
-  for (int c = 0; c < kKeys / kStepColumns; ++c) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const float(&half)[4] = p[2 * c + i / 2];
-      weights[c][i] = pack<kFormat>(half[i % 2 * 2], half[i % 2 * 2 + 1]);
-    }
-  }
-#pragma unroll
-  for (int n = 0; n < kWidth / 8; n += 2) {
-    if (n * 8 >= v_depth) {
-      break;
-    }
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      o[n][i] *= rescale[i / 2];
-      o[n + 1][i] *= rescale[i / 2];
-    }
-    const int panel = n * 8 / kPanelColumns;
-    const int step = n * 8 % kPanelColumns / kStepColumns;
-#pragma unroll
-    for (int c = 0; c < kKeys / kStepColumns; ++c) {
-      uint32_t values[4];  // 16 keys, 16 columns
-      load_matrices_transposed(values, stepped(v, step) + panel * panel_bytes(kKeys) +
-                                           c * kStepColumns * kPanelRowBytes);
-      multiply_add<kFormat>(o[n], weights[c], values[0], values[1]);
-      multiply_add<kFormat>(o[n + 1], weights[c], values[2], values[3]);
-    }
   }
 }
 
@@ -295,7 +217,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     if (!warp_is_idle && !warp.see_none_of(j0, kKeys)) {
       float s[kKeys / 8][4];
-      multiply_q_k<kFormat, kKeys>(q_lane, k_lane + stage, a.depth, s);
+      multiply_q_k<kFormat, kRows, kKeys, kKeys>(q_lane, k_lane + stage, a.depth, s);
       if (!plain) {
         const int row = warp.first + lane.group;
         const LogitRow rows[2] = {logit_row(a, b, h, row, diagonal),
@@ -305,7 +227,7 @@ __global__ void __launch_bounds__(kThreads)
         hide_keys<kKeys>(range, j0 + lane.pair, s);
       }
       weigh<kKeys>(a.bits_per_unit, s, softmax);
-      add_p_v<kFormat, kKeys, kWidth>(s, v_lane + stage, a.v_depth, softmax.rescale, o);
+      add_p_v<kFormat, kKeys, kKeys, kWidth>(s, v_lane + stage, a.v_depth, softmax.rescale, o);
     }
     stage = other;
   }
@@ -378,13 +300,9 @@ bool mma_prefill_serves(const AttestProblem& problem) {
 }
 
 bool mma_prefill_takes(const AttestAttention& attention) {
-  const auto whole_chunks = [](const View& view) {
-    return reinterpret_cast<uintptr_t>(view.data) % 16 == 0 && view.batch % kChunkColumns == 0 &&
-           view.head % kChunkColumns == 0 && view.row % kChunkColumns == 0;
-  };
   const AttentionArguments a = arguments_of(attention);
-  return mma_prefill_serves(attention.problem) && whole_chunks(a.q) && whole_chunks(a.k) &&
-         whole_chunks(a.v) && a.o.vectors;
+  return mma_prefill_serves(attention.problem) && a.q.chunks && a.k.chunks && a.v.chunks &&
+         a.o.vectors;
 }
 
 cudaError_t launch_mma_prefill(const AttestAttention& attention) {

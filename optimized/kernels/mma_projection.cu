@@ -116,19 +116,9 @@ __global__ void __launch_bounds__(kThreads)
 
 cudaError_t launch_mma_projection(const AttestProjection& request) {
   const ProjectionArguments a = projection_arguments_of(request);
-  const ProjectionGrid grid = projection_grid(request, kTile);
-  if (grid.blocks == 0) {
-    return cudaSuccess;
-  }
-  if (grid.blocks > INT32_MAX) {
-    return cudaErrorInvalidConfiguration;
-  }
   const auto kernel =
       a.x.format == ATTEST_F16 ? mma_projection<ATTEST_F16> : mma_projection<ATTEST_BF16>;
-  kernel<<<static_cast<unsigned>(grid.blocks), kThreads, 0,
-           static_cast<cudaStream_t>(request.stream)>>>(a, static_cast<unsigned>(grid.row_tiles),
-                                                        static_cast<unsigned>(grid.column_tiles));
-  return cudaGetLastError();
+  return launch_tiles(kernel, kThreads, kTile, a, request);
 }
 
 }  // namespace attest::kernels

@@ -88,20 +88,8 @@ __global__ void __launch_bounds__(kThreads)
 
 cudaError_t launch_projection(const AttestProjection& request) {
   const ProjectionArguments a = projection_arguments_of(request);
-  const ProjectionGrid grid = projection_grid(request, kTile);
-  if (grid.blocks == 0) {
-    return cudaSuccess;
-  }
-  if (grid.blocks > INT32_MAX) {
-    return cudaErrorInvalidConfiguration;
-  }
-  if (suits_tensor_cores(a)) {
-    return launch_mma_projection(request);
-  }
-  projection<<<static_cast<unsigned>(grid.blocks), kThreads, 0,
-               static_cast<cudaStream_t>(request.stream)>>>(
-      a, static_cast<unsigned>(grid.row_tiles), static_cast<unsigned>(grid.column_tiles));
-  return cudaGetLastError();
+  return suits_tensor_cores(a) ? launch_mma_projection(request)
+                               : launch_tiles(projection, kThreads, kTile, a, request);
 }
 
 }  // namespace attest::kernels

@@ -29,25 +29,29 @@ inline ProjectionArguments projection_arguments_of(const AttestProjection& reque
   return a;
 }
 
-/// One block per tile of `tile` rows and as many columns.
-struct ProjectionGrid {
-  int64_t row_tiles, column_tiles, blocks;
-};
-inline ProjectionGrid projection_grid(const AttestProjection& request, int64_t tile) {
-  const int64_t row_tiles = (request.x.shape[1] + tile - 1) / tile;
-  const int64_t column_tiles = (request.w.shape[1] + tile - 1) / tile;
-  return {row_tiles, column_tiles, request.x.shape[0] * row_tiles * column_tiles};
-}
-
 /// Whether tensor cores serve it: 16-bit operands whose rows can be copied 16 bytes at a time.
 inline bool suits_tensor_cores(const ProjectionArguments& a) {
-  const auto aligned = [](const View& view) {
-    return reinterpret_cast<uintptr_t>(view.data) % 16 == 0 && view.batch % 8 == 0 &&
-           view.row % 8 == 0;
-  };
   const bool narrow = a.x.format == ATTEST_F16 || a.x.format == ATTEST_BF16;
   return narrow && a.x.format == a.w.format && a.inner % 8 == 0 && a.columns % 8 == 0 &&
-         aligned(a.x) && aligned(a.w);
+         a.x.chunks && a.w.chunks;
+}
+
+/// One block of `threads` per tile of `tile` rows and as many columns.
+template <class Kernel>
+cudaError_t launch_tiles(Kernel kernel, int threads, int64_t tile, const ProjectionArguments& a,
+                         const AttestProjection& request) {
+  const int64_t row_tiles = (request.x.shape[1] + tile - 1) / tile;
+  const int64_t column_tiles = (request.w.shape[1] + tile - 1) / tile;
+  const int64_t blocks = request.x.shape[0] * row_tiles * column_tiles;
+  if (blocks == 0) {
+    return cudaSuccess;
+  }
+  if (blocks > INT32_MAX) {
+    return cudaErrorInvalidConfiguration;
+  }
+  kernel<<<static_cast<unsigned>(blocks), threads, 0, static_cast<cudaStream_t>(request.stream)>>>(
+      a, static_cast<unsigned>(row_tiles), static_cast<unsigned>(column_tiles));
+  return cudaGetLastError();
 }
 
 }  // namespace attest::kernels
