@@ -38,6 +38,14 @@ std::optional<Verdict> fault_of(Operation operation, const Reply& reply) {
       fmt::format("{} {}: {}", name_of(operation), reply.fault->kind, reply.fault->what));
 }
 
+/// The whole cache afterwards must be as large as before.
+std::optional<Verdict> not_that_cache(Operation operation, const Reply& reply, const Tensor& k,
+                                      const Tensor& v) {
+  if (auto fault = fault_of(operation, reply)) return fault;
+  if (auto wrong = misshapen(operation, "k", reply.k, k.format, k.extent)) return wrong;
+  return misshapen(operation, "v", reply.v, v.format, v.extent);
+}
+
 }  // namespace
 
 Operation attention_for(const Problem& problem) {
@@ -76,13 +84,7 @@ Answer ask_append(const Subject& subject, const Problem& problem, const CacheUpd
   answer.instead = refusal(subject, kAppend, static_cast<bool>(subject.append), problem);
   if (answer.instead) return answer;
   answer.reply = subject.append(problem, update, Poison::nan);
-  answer.instead = fault_of(kAppend, answer.reply);
-  if (!answer.instead) {
-    answer.instead = misshapen(kAppend, "k", answer.reply.k, update.k.format, update.k.extent);
-  }
-  if (!answer.instead) {
-    answer.instead = misshapen(kAppend, "v", answer.reply.v, update.v.format, update.v.extent);
-  }
+  answer.instead = not_that_cache(kAppend, answer.reply, update.k, update.v);
   if (problem.scales != Scales::token) return answer;
   for (const auto& [what, before, after] :
        {std::tuple{"k_scales", &update.k_scales, &answer.reply.k_scales},
@@ -99,13 +101,7 @@ Answer ask_copy_pages(const Subject& subject, const Problem& problem, const Page
   answer.instead = refusal(subject, kCopy, static_cast<bool>(subject.copy_pages), problem);
   if (answer.instead) return answer;
   answer.reply = subject.copy_pages(problem, copy, Poison::nan);
-  answer.instead = fault_of(kCopy, answer.reply);
-  if (!answer.instead) {
-    answer.instead = misshapen(kCopy, "k", answer.reply.k, copy.k.format, copy.k.extent);
-  }
-  if (!answer.instead) {
-    answer.instead = misshapen(kCopy, "v", answer.reply.v, copy.v.format, copy.v.extent);
-  }
+  answer.instead = not_that_cache(kCopy, answer.reply, copy.k, copy.v);
   return answer;
 }
 

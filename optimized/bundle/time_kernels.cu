@@ -11,51 +11,12 @@
 
 #include "optimized/bundle/ceilings.cuh"
 #include "optimized/bundle/device_tensors.cuh"
+#include "optimized/plugin/usual_calls.hpp"
 
 namespace attest::bundle {
 namespace {
 
-struct Call {
-  uint32_t operation = ATTEST_PREFILL;
-  int64_t batch = 1, query_heads = 1, kv_heads = 1, queries = 1, keys = 1, depth = 64;
-  uint32_t format = ATTEST_BF16;  // of inputs and outputs
-  bool causal = false;
-  int64_t splits = 1, page_size = 0;
-  uint32_t cache = ATTEST_BF16, scales = ATTEST_SCALES_NONE, rope = ATTEST_ROPE_NONE;
-};
-
-constexpr uint32_t kHead = ATTEST_SCALES_HEAD;
-// In the order of the cost table; of a projection, queries x depth is X and depth x keys is W.
-constexpr Call kCalls[] = {
-    {.query_heads = 4, .kv_heads = 2, .queries = 1024, .keys = 1024, .causal = true},
-    {.query_heads = 2, .queries = 1024, .keys = 1024, .depth = 128, .causal = true},
-    {.query_heads = 2,
-     .queries = 512,
-     .keys = 512,
-     .depth = 128,
-     .format = ATTEST_F16,
-     .cache = ATTEST_F16},
-    {.queries = 256,
-     .keys = 256,
-     .depth = 256,
-     .format = ATTEST_F16,
-     .causal = true,
-     .cache = ATTEST_F16},
-    {.query_heads = 2,
-     .queries = 256,
-     .keys = 256,
-     .format = ATTEST_F32,
-     .causal = true,
-     .cache = ATTEST_F32},
-    {ATTEST_DECODE, 1, 8, 1, 1, 2048, 128, ATTEST_BF16, false, 8},
-    {ATTEST_DECODE, 2, 8, 2, 1, 1024, 128, ATTEST_BF16, false, 4, 16},
-    {ATTEST_DECODE, 2, 8, 2, 1, 1024, 128, ATTEST_BF16, false, 4, 16, ATTEST_E4M3, kHead},
-    {ATTEST_APPEND, 4, 8, 8, 1, 256, 128},
-    {ATTEST_APPEND, 4, 8, 8, 1, 256, 128, ATTEST_BF16, false, 1, 16, ATTEST_E4M3, kHead,
-     ATTEST_ROPE_HALVES},
-    {ATTEST_PROJECTION, 1, 1, 1, 512, 1024, 1024},
-    {ATTEST_PROJECTION, 1, 1, 1, 128, 256, 256, ATTEST_F32},
-};
+using Call = UsualCall;
 
 const char* name_of(uint32_t format) {
   constexpr const char* kNames[] = {"f32", "f16", "bf16", "e4m3", "e5m2", "i8"};
@@ -279,7 +240,7 @@ int run(const char* path, int repetitions, int batch) {
         "ceilings: copy %.1f GB/s, mma.sync of bf16 %.2f TFLOP/s, fma of f32 %.2f TFLOP/s\n",
         most.copy_bytes * 1e-9, most.tensor_flops * 1e-12, most.f32_flops * 1e-12);
   }
-  for (Call call : kCalls) {
+  for (Call call : kUsualCalls) {
     call.batch *= batch;
     time_call(*subject, call, most, repetitions);
   }

@@ -1,47 +1,22 @@
-// ptxas reads a file and tells on standard error; both are kept in a folder that goes away.
+// ptxas reads a file and tells on standard error.
 #include "reports/commands/assembler.hpp"
 
 #include <fmt/format.h>
-#include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
-#include <memory>
 #include <sstream>
 
 #include "optimized/emulator/runtime/linkage.hpp"
 #include "reference/text.hpp"
+#include "reports/commands/temporary_folder.hpp"
 
 namespace attest {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A folder of its own for every call.
-class Workplace {
- public:
-  Workplace() {
-    constexpr std::size_t kDrawn = 6;  // letters that mkdtemp chooses
-    std::string name = (fs::temp_directory_path() / "attest_ptxas_").string();
-    name.append(kDrawn, 'X');
-    if (mkdtemp(name.data()) == nullptr) {
-      throw Error(fmt::format("{}: no folder can be made here; set TMPDIR", name));
-    }
-    folder_ = name;
-  }
-  ~Workplace() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  Workplace(const Workplace&) = delete;
-  Workplace& operator=(const Workplace&) = delete;
-  fs::path file(const char* name) const { return folder_ / name; }
-
- private:
-  fs::path folder_;
-};
 
 bool is_program(const fs::path& path) {
   return access(path.c_str(), X_OK) == 0 && fs::is_regular_file(path);
@@ -116,14 +91,14 @@ Resources read_resources(const std::string& printed) {
 
 Resources assemble(const fs::path& ptxas, const fs::path& plugin, int architecture) {
   Resources all;
-  const Workplace workplace;
+  const TemporaryFolder folder("ptxas");
   for (const std::string& text : emulator::embedded_ptx(plugin)) {
-    const fs::path source = workplace.file("kernels.ptx");
+    const fs::path source = folder.path() / "kernels.ptx";
     std::ofstream(source, std::ios::binary) << text;
     int status = 0;
     const std::string printed =
         output_of(fmt::format("{} -v -arch=sm_{} -o {} {}", quoted(ptxas), architecture,
-                              quoted(workplace.file("kernels.cubin")), quoted(source)),
+                              quoted(folder.path() / "kernels.cubin"), quoted(source)),
                   status);
     if (status != 0) {
       throw Error(fmt::format("{} cannot assemble {} for sm_{}: {}", ptxas.string(),

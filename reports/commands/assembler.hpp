@@ -16,7 +16,7 @@ struct KernelResources {
   std::int64_t static_shared_bytes = 0;
   bool operator==(const KernelResources&) const = default;
 };
-/// By mangled name.
+/// By name; as ptxas writes them, mangled.
 using Resources = std::map<std::string, KernelResources>;
 
 /// The assembler: what ATTEST_PTXAS names, the one beside the nvcc that built attest, or one in

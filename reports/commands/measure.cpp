@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 
+#include "optimized/plugin/usual_calls.hpp"
 #include "optimized/plugin/worker.hpp"
 #include "properties/cache_rows.hpp"
 #include "properties/fills.hpp"
@@ -19,29 +21,42 @@
 namespace attest {
 namespace {
 
-// Shapes of serving engines, small enough for the emulator. Of a projection, the rows of q are
-// those of X and the columns of W as many as there are keys.
-constexpr std::string_view kCalls[] = {
-    "prefill q=1x4x1024x64 kv=2x1024x64 in=bf16 out=bf16 causal",
-    "prefill q=1x2x1024x128 kv=1x1024x128 in=bf16 out=bf16 causal",
-    "prefill q=1x2x512x128 kv=1x512x128 in=f16 out=f16",
-    "prefill q=1x1x256x256 kv=1x256x256 in=f16 out=f16 causal",
-    "prefill q=1x2x256x64 kv=1x256x64 causal",
-    "decode q=1x8x1x128 kv=1x2048x128 in=bf16 out=bf16 splits=8",
-    "decode q=2x8x1x128 kv=2x1024x128 in=bf16 out=bf16 splits=4 page=16 order=1",
-    "decode q=2x8x1x128 kv=2x1024x128 in=bf16 out=bf16 splits=4 cache=e4m3 scales=head page=16 "
-    "order=1",
-    "append q=4x8x1x128 kv=8x256x128 in=bf16",
-    "append q=4x8x1x128 kv=8x256x128 in=bf16 cache=e4m3 scales=head page=16 rope=halves",
-    "projection q=1x1x512x1024 kv=1x1024x1 in=bf16 out=bf16",
-    "projection q=1x1x128x256 kv=1x256x1",
-};
-
 struct Call {
   Operation operation;
   Case test_case;
   std::string text;  // of the case
 };
+
+Problem problem_of(const UsualCall& call) {
+  Problem p;
+  p.batch = call.batch;
+  p.query_heads = call.query_heads;
+  p.kv_heads = call.kv_heads;
+  p.queries = call.queries;
+  p.keys = call.keys;
+  p.depth = call.depth;
+  p.v_depth = call.operation == ATTEST_PROJECTION ? 1 : call.depth;
+  p.input = static_cast<Format>(call.format);
+  if (call.operation != ATTEST_APPEND) p.output = p.input;
+  p.scale = default_scale(p.depth);
+  p.causal = call.causal;
+  p.splits = call.splits;
+  if (call.cache != call.format) p.cache = static_cast<Format>(call.cache);
+  p.scales = static_cast<Scales>(call.scales);
+  p.page_size = call.page_size;
+  p.page_order = call.page_size > 0 ? 1 : 0;  // not in rising order, as in a cache long in use
+  p.rope = static_cast<Rope>(call.rope);
+  return p;
+}
+
+std::vector<Call> usual_calls() {
+  std::vector<Call> calls;
+  for (const UsualCall& usual : kUsualCalls) {
+    const Case test_case{.problem = problem_of(usual)};
+    calls.push_back({static_cast<Operation>(usual.operation), test_case, print(test_case)});
+  }
+  return calls;
+}
 
 Call call_named(const std::string& words) {
   constexpr Operation kMeasured[] = {Operation::prefill, Operation::decode, Operation::append,
@@ -178,9 +193,9 @@ CallCost cost_of(const ProfiledPlugin& plugin, const Call& call) {
   return cost;
 }
 
-/// Where the names of a profile and of ptxas meet.
-std::map<std::string, KernelResources> readable(const Resources& resources) {
-  std::map<std::string, KernelResources> named;
+/// As in a profile: ptxas writes mangled names.
+Resources with_readable_names(const Resources& resources) {
+  Resources named;
   for (const auto& [mangled, kernel] : resources) named[emulator::readable_name(mangled)] = kernel;
   return named;
 }
@@ -191,10 +206,9 @@ int measure(const MeasureCommand& options) {
   if (!options.cost) {
     throw Error("measure: say what is to be measured; --cost is all there is");
   }
-  std::vector<std::string> words = options.calls;
-  if (words.empty()) words.assign(std::begin(kCalls), std::end(kCalls));
   std::vector<Call> asked;
-  for (const std::string& call : words) asked.push_back(call_named(call));
+  for (const std::string& call : options.calls) asked.push_back(call_named(call));
+  if (asked.empty()) asked = usual_calls();
   WorkerOptions worker;
   worker.plugin = plugin_named(options.subject);
   worker.device = DeviceChoice::emulated;
@@ -205,16 +219,19 @@ int measure(const MeasureCommand& options) {
     throw Error(fmt::format("{} launches no kernels: there is nothing to count",
                             plugin.subject.description.name));
   }
-  std::vector<std::map<std::string, KernelResources>> resources;
+  std::map<int, Resources> resources;  // by architecture, which machines may share
   const auto ptxas = assembler();
   for (const Machine& machine : machines()) {
-    if (ptxas) resources.push_back(readable(assemble(*ptxas, worker.plugin, machine.architecture)));
+    if (!ptxas || resources.contains(machine.architecture)) continue;
+    resources[machine.architecture] =
+        with_readable_names(assemble(*ptxas, worker.plugin, machine.architecture));
   }
   std::vector<CallCost> calls;
   for (const Call& call : asked) {
     calls.push_back(cost_of(plugin, call));
     for (KernelCost& kernel : calls.back().kernels) {
-      for (const auto& known : resources) {
+      for (const Machine& machine : machines()) {
+        const Resources& known = resources[machine.architecture];
         const auto found = known.find(kernel.profile.kernel);
         if (found == known.end()) break;
         kernel.use.push_back({found->second.registers, found->second.spill_bytes});

@@ -17,6 +17,7 @@
 #include "reports/commands/commands.hpp"
 #include "reports/commands/emulation.hpp"
 #include "reports/commands/subjects.hpp"
+#include "reports/commands/temporary_folder.hpp"
 #include "reports/formats.hpp"
 #include "reports/program_record.hpp"
 #include "reports/rendering.hpp"
@@ -31,33 +32,19 @@ namespace fs = std::filesystem;
 class Workplace {
  public:
   Workplace() {
-    constexpr std::size_t kDrawn = 6;  // letters that mkdtemp chooses
-    std::string name = (fs::temp_directory_path() / "attest_run_").string();
-    name.append(kDrawn, 'X');
-    if (mkdtemp(name.data()) == nullptr) {
-      throw Error(fmt::format("{}: no folder can be made here; set TMPDIR", name));
-    }
-    folder_ = name;
     const fs::path emulator = program_folder() / "emulator";
     for (const char* major : {"12", "13"}) {
       const fs::path library = emulator / fmt::format("libcudart.so.{}", major);
       if (!fs::exists(library)) {
         throw Error(fmt::format("there is no {}: build attest again", library.string()));
       }
-      libraries_.push_back((folder_ / library.filename()).string());
+      libraries_.push_back((folder_.path() / library.filename()).string());
       fs::create_symlink(library, libraries_.back());
     }
-    fs::create_symlink(emulator / "libcudart.so.13", folder_ / "libcudart.so");
+    fs::create_symlink(emulator / "libcudart.so.13", folder_.path() / "libcudart.so");
     fs::create_directory(records());
   }
-  ~Workplace() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  Workplace(const Workplace&) = delete;
-  Workplace& operator=(const Workplace&) = delete;
-
-  fs::path records() const { return folder_ / "records"; }
+  fs::path records() const { return folder_.path() / "records"; }
 
   std::map<std::string, std::string> environment(const emulator::DeviceOptions& options) const {
     const auto value = [](const char* name) {
@@ -65,7 +52,7 @@ class Workplace {
       return std::string(text == nullptr ? "" : text);
     };
     // What the user preloads (a sanitizer's runtime, say) may insist on being first.
-    std::vector<std::string> preloaded = libraries_, folders{folder_.string()};
+    std::vector<std::string> preloaded = libraries_, folders{folder_.path().string()};
     if (const std::string theirs = value("LD_PRELOAD"); !theirs.empty()) {
       preloaded.insert(preloaded.begin(), theirs);
     }
@@ -97,7 +84,7 @@ class Workplace {
   }
 
  private:
-  fs::path folder_;
+  TemporaryFolder folder_{"run"};
   std::vector<std::string> libraries_;
 };
 
