@@ -22,25 +22,20 @@
 #include "properties/catalogue.hpp"
 #include "properties/counter_random.hpp"
 #include "properties/judge.hpp"
+#include "reference/bound/constants.hpp"
 #include "reference/formats.hpp"
 #include "reference/oracle/exact.hpp"
 
 namespace attest {
 namespace {
 
-constexpr double kU = 0x1p-24;             // unit roundoff of f32
-constexpr double kQuotientRoundings = 3;   // of a scale, a reciprocal and a product
-constexpr double kTurnRoundings = 2;       // of a product and the sum
-constexpr double kRoom = 1 + 0x1p-20;      // for terms of second order, and double's own errors
-constexpr double kLeastNormal = 0x1p-126;  // what flushing may lose, per operation
-constexpr Index kZeroRow = 7;              // every seventh row is all zeros, at random
+constexpr Index kZeroRow = 7;  // every seventh row is all zeros, at random
 
-/// Patterns that tell every element from its neighbours. `salt` tells tensors apart.
-Tensor patterned(Format format, Extent4 extent, std::uint64_t salt, bool finite) {
-  Tensor tensor(format, extent);
+/// Patterns of finite numbers.
+Tensor finite_patterns(Format format, Extent4 extent, std::uint64_t salt) {
+  Tensor tensor = patterned(format, extent, salt);
   for (Index flat = 0; flat < tensor.count(); ++flat) {
-    tensor.set_bits(flat, random_bits(salt, Stream::other, 0, 0, 0, flat)[0]);
-    if (finite && !std::isfinite(tensor.at(flat))) tensor.set(flat, -1);
+    if (!std::isfinite(tensor.at(flat))) tensor.set(flat, -1);
   }
   return tensor;
 }
@@ -72,15 +67,15 @@ Tensor given_scales(const Problem& p, Index slots, std::uint64_t salt) {
 }
 
 CacheUpdate update_for(const Problem& p, const Values& values) {
-  const Index capacity = p.ring > 0 ? p.ring : p.keys + p.spare_slots;
+  const Index capacity = cache_slots(p);
   const Format cache = cache_format(p);
   CacheUpdate update;
-  update.k = patterned(cache, {p.batch, p.kv_heads, capacity, p.depth}, 1, false);
-  update.v = patterned(cache, {p.batch, p.kv_heads, capacity, p.v_depth}, 2, false);
+  update.k = patterned(cache, {p.batch, p.kv_heads, capacity, p.depth}, 1);
+  update.v = patterned(cache, {p.batch, p.kv_heads, capacity, p.v_depth}, 2);
   const Extent4 k{p.batch, p.kv_heads, p.chunk, p.depth},
       v{p.batch, p.kv_heads, p.chunk, p.v_depth};
-  update.new_k = stores_bits(p) ? patterned(p.input, k, 3, true) : of_many_sizes(p.input, k, 3);
-  update.new_v = stores_bits(p) ? patterned(p.input, v, 4, true) : of_many_sizes(p.input, v, 4);
+  update.new_k = stores_bits(p) ? finite_patterns(p.input, k, 3) : of_many_sizes(p.input, k, 3);
+  update.new_v = stores_bits(p) ? finite_patterns(p.input, v, 4) : of_many_sizes(p.input, v, 4);
   for (Index b = 0; b < p.batch; ++b) {
     // Batch entries append different numbers of rows: all, all but one, ..., none, all again.
     update.lengths.push_back(key_length(p, b));
@@ -162,10 +157,9 @@ class Judgement {
     }
   }
 
-  /// How far f32 may be from a turned element. Of what is not turned nothing is lost.
-  double turn_error(const Turned& element) const {
-    if (p_.rope == Rope::none) return 0;
-    return kTurnRoundings * kU * kRoom * element.magnitude + 3 * kLeastNormal;
+  /// How far f32 may be from an element. Of what is not turned nothing is lost.
+  double error_of(const Turned& element, bool key) const {
+    return key && p_.rope != Rope::none ? turn_error(element.magnitude) : 0;
   }
 
   void rounded(const Side& side, Index b, Index h, Index slot, Index row, Index position) const {
@@ -181,12 +175,13 @@ class Judgement {
     const bool scaled = p_.scales != Scales::none;
     for (Index c = 0; c < side.after.extent[3]; ++c) {
       const Turned& element = elements[static_cast<std::size_t>(c)];
-      const double off = key ? turn_error(element) : 0;
+      const double off = error_of(element, key);
       const double quotient = element.value / scale;
-      const double wide = off / scale + (scaled ? kQuotientRoundings * kU * kRoom *
-                                                          (std::fabs(quotient) + off / scale) +
-                                                      kLeastNormal
-                                                : 0);
+      const double wide =
+          off / scale + (scaled ? bound::kQuotientRoundings * bound::kU * bound::kRoom *
+                                          (std::fabs(quotient) + off / scale) +
+                                      bound::kFlush
+                                : 0);
       const double low = decode(format, encode_saturating(format, quotient - wide));
       const double high = decode(format, encode_saturating(format, quotient + wide));
       const double got = side.after.at(b, h, slot, c);
@@ -201,14 +196,11 @@ class Judgement {
                    const Where& where) const {
     double least = 0, most = 0;
     for (const Turned& element : elements) {
-      const double off = key ? turn_error(element) : 0;
+      const double off = error_of(element, key);
       least = std::max(least, std::fabs(element.value) - off);
       most = std::max(most, std::fabs(element.value) + off);
     }
-    const double largest = facts(side.after.format).max_finite;
-    const double error = kQuotientRoundings * kU * kRoom;
-    const double low = least / largest * (1 - error);
-    const double high = most / largest * (1 + error) + kLeastNormal;
+    const auto [low, high] = scale_range(side.after.format, least, most);
     const bool one = least == 0 && scale == 1;  // a row of zeros, or one that may be
     const bool so = one || (most > 0 && scale > 0 && scale >= low && scale <= high);
     judge_.demand(so, scale, where,
@@ -227,8 +219,8 @@ class Judgement {
 
 Verdict append_writes_its_slots(const Subject& subject, const Problem& problem,
                                 const Values& values) {
-  const Index capacity = problem.ring > 0 ? problem.ring : problem.keys + problem.spare_slots;
-  if (capacity == 0 || problem.chunk == 0) return vacuous("no slot, or nothing to append");
+  if (cache_slots(problem) == 0 || problem.chunk == 0)
+    return vacuous("no slot, or nothing to append");
   const CacheUpdate update = update_for(problem, values);
   const Answer answer = ask_append(subject, problem, update);
   if (answer.instead) return *answer.instead;

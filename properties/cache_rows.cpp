@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "properties/counter_random.hpp"
+#include "reference/bound/constants.hpp"
 #include "reference/formats.hpp"
 
 namespace attest {
@@ -43,6 +44,12 @@ Tensor scales_of(const Problem& problem, const Tensor& numbers) {
     }
   }
   return scales;
+}
+
+/// The two columns that angle c of depth / 2 = half angles turns.
+std::pair<std::size_t, std::size_t> turned_together(Rope rope, Index half, Index c) {
+  return rope == Rope::halves ? std::pair<std::size_t, std::size_t>(c, c + half)
+                              : std::pair<std::size_t, std::size_t>(2 * c, 2 * c + 1);
 }
 
 }  // namespace
@@ -86,8 +93,7 @@ std::vector<Turned> turned_row(Rope rope, const std::vector<double>& key,
   result.resize(key.size());
   const auto half = static_cast<Index>(key.size() / 2);
   for (Index c = 0; c < half; ++c) {
-    const auto first = static_cast<std::size_t>(rope == Rope::halves ? c : 2 * c);
-    const auto second = static_cast<std::size_t>(rope == Rope::halves ? c + half : 2 * c + 1);
+    const auto [first, second] = turned_together(rope, half, c);
     const double x = key[first], y = key[second];
     const double cosine = rotations->at(0, 0, position, c);
     const double sine = rotations->at(0, 0, position, half + c);
@@ -95,6 +101,24 @@ std::vector<Turned> turned_row(Rope rope, const std::vector<double>& key,
     result[second] = {y * cosine + x * sine, std::fabs(y * cosine) + std::fabs(x * sine)};
   }
   return result;
+}
+
+double turn_error(double magnitude) {
+  return bound::kTurnRoundings * bound::kU * bound::kRoom * magnitude + 3 * bound::kFlush;
+}
+
+ScaleRange scale_range(Format format, double least, double most) {
+  const double largest = facts(format).max_finite;
+  const double error = bound::kQuotientRoundings * bound::kU * bound::kRoom;
+  return {least / largest * (1 - error), most / largest * (1 + error) + bound::kFlush};
+}
+
+Tensor patterned(Format format, Extent4 extent, std::uint64_t salt) {
+  Tensor tensor(format, extent);
+  for (Index flat = 0; flat < tensor.count(); ++flat) {
+    tensor.set_bits(flat, random_bits(salt, Stream::other, 0, 0, 0, flat)[0]);
+  }
+  return tensor;
 }
 
 Tensor rows_between(const Tensor& tensor, Index first, Index last) {
@@ -191,8 +215,9 @@ class Append {
     const Index half = update_.new_k.extent[3] / 2;
     const Tensor& table = *update_.rotations;
     for (Index c = 0; c < half; ++c) {
-      Number& x = k[static_cast<std::size_t>(p_.rope == Rope::halves ? c : 2 * c)];
-      Number& y = k[static_cast<std::size_t>(p_.rope == Rope::halves ? c + half : 2 * c + 1)];
+      const auto [first, second] = turned_together(p_.rope, half, c);
+      Number& x = k[first];
+      Number& y = k[second];
       const auto cosine = static_cast<Number>(table.at(0, 0, position, c));
       const auto sine = static_cast<Number>(table.at(0, 0, position, half + c));
       const Number turned_x = x * cosine - y * sine;

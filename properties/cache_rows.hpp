@@ -38,8 +38,21 @@ struct Turned {
 std::vector<Turned> turned_row(Rope rope, const std::vector<double>& key,
                                const std::optional<Tensor>& rotations, Index position);
 
+/// How far a key turned in f32 may be from the turned one, where the terms have this magnitude.
+double turn_error(double magnitude);
+
+/// Between what a scale per token lies that was computed in f32 from a largest magnitude between
+/// `least` and `most`; kFlush above what it should be, for a magnitude that was flushed.
+struct ScaleRange {
+  double low, high;
+};
+ScaleRange scale_range(Format format, double least, double most);
+
 /// Rows [first, last) of every batch entry and head.
 Tensor rows_between(const Tensor& tensor, Index first, Index last);
+/// Arbitrary patterns, NaN included, that tell every element from its neighbours. `salt` tells
+/// tensors apart.
+Tensor patterned(Format format, Extent4 extent, std::uint64_t salt);
 /// One row as doubles.
 std::vector<double> row_at(const Tensor& tensor, Index b, Index h, Index row);
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "properties/ask.hpp"
+#include "properties/cache_rows.hpp"
 #include "properties/catalogue.hpp"
 #include "properties/counter_random.hpp"
 #include "properties/judge.hpp"
@@ -19,14 +20,6 @@ namespace {
 
 constexpr Index kPagesMost = 13;
 constexpr Index kElementsMost = 1 << 15;  // of K and V together
-
-Tensor patterned(Format format, Extent4 extent, std::uint64_t salt) {
-  Tensor tensor(format, extent);
-  for (Index flat = 0; flat < tensor.count(); ++flat) {
-    tensor.set_bits(flat, random_bits(salt, Stream::other, 0, 0, 2, flat)[0]);
-  }
-  return tensor;
-}
 
 /// Of the pages in some order, the first third is read and the second written; in the last third
 /// nothing happens.

@@ -23,6 +23,7 @@
 #include "properties/projection_bound.hpp"
 #include "properties/rows.hpp"
 #include "properties/wrong_answers.hpp"
+#include "reference/bound/constants.hpp"
 #include "reference/bound/moved_cache.hpp"
 #include "reference/formats.hpp"
 
@@ -30,10 +31,6 @@ namespace attest {
 namespace {
 
 constexpr Index kInnerMost = 16;  // columns of the tokens that are projected
-constexpr double kU = 0x1p-24;    // unit roundoff of f32
-constexpr double kRoom = 1 + 0x1p-20;
-constexpr double kLeastNormal = 0x1p-126;
-constexpr double kQuotientRoundings = 3;
 
 /// K or V on its way: what it should be, and how far from it one may be before it is stored.
 struct Rows {
@@ -126,16 +123,16 @@ class Path {
     for (std::size_t c = 0; c < exact.size(); ++c) {
       double error = carried[c].magnitude;
       if (rope != Rope::none) {
-        error += 2 * kU * kRoom * (turned[c].magnitude + carried[c].magnitude) + 3 * kLeastNormal;
+        error += turn_error(turned[c].magnitude + carried[c].magnitude);
       }
       const double meant = turned[c].value;
       rows.meant.set(b, h, row, static_cast<Index>(c), meant);
-      rows.error.push_back(error + kU * kRoom * std::fabs(meant) + kLeastNormal);
+      rows.error.push_back(error + bound::kU * bound::kRoom * std::fabs(meant) + bound::kFlush);
     }
   }
 
   std::optional<Verdict> append() {
-    const Index capacity = p_.keys + p_.spare_slots;
+    const Index capacity = cache_slots(p_);
     const Format format = cache_format(p_);
     cached_.k = Tensor(format, {p_.batch, p_.kv_heads, capacity, p_.depth});
     cached_.v = Tensor(format, {p_.batch, p_.kv_heads, capacity, p_.v_depth});
@@ -182,12 +179,13 @@ class Path {
     for (Index b = 0; b < extent[0]; ++b) {
       for (Index h = 0; h < extent[1]; ++h) {
         for (Index row = 0; row < extent[2]; ++row) {
-          const auto [low, high] = scale_range(rows, scales, most, b, h, row);
+          const auto [low, high] = scale_of(rows, scales, cache.format, b, h, row);
           for (Index c = 0; c < extent[3]; ++c) {
             const double error =
                 rows.error[static_cast<std::size_t>(rows.meant.offset(b, h, row, c))];
             const double reach = std::fabs(rows.meant.at(b, h, row, c)) + error;
-            double off = error + kQuotientRoundings * kU * kRoom * reach + high * kLeastNormal;
+            double off = error + bound::kQuotientRoundings * bound::kU * bound::kRoom * reach +
+                         high * bound::kFlush;
             if (low > 0) {
               off += high * ulp(cache.format, std::min(reach / low, most)) / 2 +
                      std::max(0.0, reach - low * most);
@@ -205,8 +203,8 @@ class Path {
     return errors;
   }
 
-  std::pair<double, double> scale_range(const Rows& rows, const std::optional<Tensor>& scales,
-                                        double most, Index b, Index h, Index row) const {
+  ScaleRange scale_of(const Rows& rows, const std::optional<Tensor>& scales, Format format, Index b,
+                      Index h, Index row) const {
     if (p_.scales != Scales::token) {
       const double scale = scale_at(scales, b, h, row);
       return {scale, scale};
@@ -218,8 +216,7 @@ class Path {
       low = std::max(low, size - error);
       high = std::max(high, size + error);
     }
-    const double roundings = kQuotientRoundings * kU * kRoom;
-    return {low / most * (1 - roundings), high / most * (1 + roundings) + kLeastNormal};
+    return scale_range(format, low, high);
   }
 
   std::optional<Verdict> judge_decode(const CacheError& moved) {

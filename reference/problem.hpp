@@ -72,6 +72,11 @@ inline Format cache_format(const Problem& problem) {
   return problem.cache.value_or(problem.input);
 }
 
+/// Slots of a batch entry's cache.
+inline Index cache_slots(const Problem& problem) {
+  return problem.ring > 0 ? problem.ring : problem.keys + problem.spare_slots;
+}
+
 /// A Problem, the name of a fill (properties/fills.hpp) and a seed: everything a check needs.
 struct Case {
   Problem problem;

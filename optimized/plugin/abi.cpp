@@ -53,7 +53,7 @@ AttestProblem abi_problem(const Problem& problem) {
   abi.window_right = problem.window_right;
   abi.scale = problem.scale;
   abi.softcap = static_cast<float>(problem.softcap);
-  abi.capacity = problem.ring > 0 ? problem.ring : problem.keys + problem.spare_slots;
+  abi.capacity = cache_slots(problem);
   abi.splits = problem.splits;
   abi.cache = static_cast<std::uint32_t>(cache_format(problem));
   abi.scales = static_cast<std::uint32_t>(problem.scales);

@@ -170,10 +170,6 @@ class Client {
   std::optional<Fault> pending_fault_;
 };
 
-}  // namespace
-
-namespace {
-
 Subject subject_of(const std::shared_ptr<Client>& client) {
   Subject subject;
   subject.description = client->description();

@@ -40,6 +40,16 @@ inline constexpr double kCacheScaleRoundings = 2;
 /// holds.
 inline constexpr double kCacheScaleMost = 0x1p60;
 
+/// Roundings of a number on its way into a scaled cache: of the scale, of its reciprocal, and of
+/// the product with that; a division has fewer. properties/append_writes_its_slots.cpp.
+inline constexpr double kQuotientRoundings = 3;
+
+/// Roundings of each of the two products that turn a key's element, with their sum.
+inline constexpr double kTurnRoundings = 2;
+
+/// Room for terms of second order, and double's own errors, where a few roundings are counted.
+inline constexpr double kRoom = 1 + 0x1p-20;
+
 /// Roundings of the exponent that scale with its distance from the reference: fl(log2 e), its
 /// product with the scale, the difference, its product with that; one more for second-order terms.
 /// README, step S4.
