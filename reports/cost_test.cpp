@@ -23,14 +23,14 @@ TEST(Cost, WhatTakesLongestDecides) {
   emulator::Totals totals;
   totals.tensor_flops = 989'400'000;  // a microsecond of them
   CallCost call = call_with(totals);
-  EXPECT_NEAR(roofline(call, h100).seconds, 1e-6, 1e-18);
+  EXPECT_DOUBLE_EQ(roofline(call, h100).seconds, 1e-6);
   EXPECT_EQ(roofline(call, h100).bound, "tensor");
   call.least_bytes = 6'700'000;  // two of memory
-  EXPECT_NEAR(roofline(call, h100).seconds, 2e-6, 1e-18);
+  EXPECT_DOUBLE_EQ(roofline(call, h100).seconds, 2e-6);
   EXPECT_EQ(roofline(call, h100).bound, "memory");
   // 132 multiprocessors x 1830 cycles of a microsecond x 4 = 966,240 warp instructions.
   call.kernels[0].profile.totals.warp_instructions = 3 * 966'240;
-  EXPECT_NEAR(roofline(call, h100).seconds, 3e-6, 1e-18);
+  EXPECT_DOUBLE_EQ(roofline(call, h100).seconds, 3e-6);
   EXPECT_EQ(roofline(call, h100).bound, "issue");
   EXPECT_EQ(roofline(call, machines()[1]).bound, "issue");
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <random>
 
+#include "reference/bound/constants.hpp"
 #include "reference/oracle/exact.hpp"
 #include "reference/random_problem.hpp"
 #include "reference/random_values.hpp"
@@ -70,6 +71,7 @@ TEST(MovedCache, NothingMovesFurther) {
 
 // By hand: q = 1, two keys at 0, values 0 and 1; one logit may move.
 TEST(MovedCache, TwoKeysByHand) {
+  constexpr double kEnlarged = 1 + bound::kEvaluation;
   Problem p;
   p.keys = 2;
   Values values = zero_values(p);
@@ -77,11 +79,11 @@ TEST(MovedCache, TwoKeysByHand) {
   values.v.set(1, 1);
   const Bounds bounds = moved_cache_bounds(p, values, {{0, std::log(2.5)}, {0, 0}});
   // Theta = 3/2 for the second key, whose share is 1/2: S is 3/4, so the hull it is.
-  EXPECT_NEAR(bounds.o[0], 1, 1e-2);
-  EXPECT_NEAR(bounds.lse[0], std::log(2.5), 1e-2);
+  EXPECT_DOUBLE_EQ(bounds.o[0], kEnlarged);
+  EXPECT_DOUBLE_EQ(bounds.lse[0], std::log(2.5) * kEnlarged);
   const Bounds near = moved_cache_bounds(p, values, {{0, std::log(1.5)}, {0, 0.125}});
   // Theta = 1/2, S = 1/4, |v - o| = 1/2: 1/8 over 3/4, and the value's own 1/8.
-  EXPECT_NEAR(near.o[0], 1.0 / 6 + 0.125, 1e-3);
+  EXPECT_DOUBLE_EQ(near.o[0], (1.0 / 6 + 0.125) * kEnlarged);
 }
 
 }  // namespace
