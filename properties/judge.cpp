@@ -39,6 +39,23 @@ void Judge::within(double got, double truth, double bound, const Where& where,
   verdict_.outcome = Outcome::violated;
 }
 
+void Judge::accepted(double got, const Accepted& elements, Index flat, const Where& where,
+                     std::string_view what) {
+  const auto at = static_cast<std::size_t>(flat);
+  if (elements.radius[at] == kInfinity) return;
+  const bool met = elements.accepts(got, at);
+  const double error = elements.error_of(got, at), radius = elements.radius[at];
+  const bool is_worst = worst(error, std::isfinite(elements.centre[at]) ? radius : 0, where);
+  if (met) return;
+  if (!violated() || is_worst) {
+    const double low = elements.low(at), high = elements.high(at);
+    verdict_.why = low == high ? fmt::format("{} is {:.9g} where {:.9g} is right", what, got, low)
+                               : fmt::format("{} is {:.9g} where {:.9g} to {:.9g} is right", what,
+                                             got, low, high);
+  }
+  verdict_.outcome = Outcome::violated;
+}
+
 void Judge::same_bits(const Tensor& got, const Tensor& reference, const Where& where,
                       std::string_view what) {
   const Index flat = got.offset(where[0], where[1], where[2], where[3]);

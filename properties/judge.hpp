@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "reference/bound/acceptance.hpp"
 #include "reference/values.hpp"
 #include "reference/verdict.hpp"
 
@@ -20,6 +21,11 @@ class Judge {
   /// |got - truth| <= bound. A NaN or infinite truth must be met exactly (NaN by NaN). An infinite
   /// bound promises nothing: the element is not judged.
   void within(double got, double truth, double bound, const Where& where, std::string_view what);
+
+  /// elements.accepts(got); where nothing is promised the element is not judged. `error` is
+  /// error_of(got), `bound` the radius.
+  void accepted(double got, const Accepted& elements, Index flat, const Where& where,
+                std::string_view what);
 
   /// The same bit pattern, NaN payloads included.
   void same_bits(const Tensor& got, const Tensor& reference, const Where& where,

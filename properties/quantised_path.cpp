@@ -238,21 +238,22 @@ class Path {
     const Truth truth = exact_attention(plain, meant);
     Bounds bounds = moved_cache_bounds(plain, meant, moved);
     const Bounds near = order_free_bounds(p_, held, precision_of(subject_, Operation::decode, p_));
-    for (std::size_t n = 0; n < near.o.size(); ++n) bounds.o[n] += near.o[n];
+    for (std::size_t n = 0; n < near.o.size(); ++n) bounds.o[n] += near.o_before[n];
     for (std::size_t n = 0; n < near.lse.size(); ++n) bounds.lse[n] += near.lse[n];
+    const Acceptance accepted{{p_.output, truth.o, bounds.o},
+                              {Format::f32, truth.lse, bounds.lse},
+                              std::vector<Strength>(truth.lse.size(), Strength::order_free)};
     const Tensor& o = answer.reply.o;
     const Tensor& lse = answer.reply.lse;
     for_each_row(p_, [&](Index b, Index h, Index i) {
       for (Index c = 0; c < p_.v_depth; ++c) {
-        const auto flat = static_cast<std::size_t>(o.offset(b, h, i, c));
-        judge_.within(o.at(b, h, i, c), truth.o[flat], bounds.o[flat], {b, h, i, c},
-                      "o through the cache");
+        judge_.accepted(o.at(b, h, i, c), accepted.o, o.offset(b, h, i, c), {b, h, i, c},
+                        "o through the cache");
       }
-      const auto flat = static_cast<std::size_t>(lse.offset(b, h, i, 0));
-      judge_.within(lse.at(b, h, i, 0), truth.lse[flat], bounds.lse[flat], {b, h, i, 0},
-                    "lse through the cache");
+      judge_.accepted(lse.at(b, h, i, 0), accepted.lse, lse.offset(b, h, i, 0), {b, h, i, 0},
+                      "lse through the cache");
     });
-    if (!judge_.violated()) power_ = measure_power(plain, meant, truth, bounds);
+    if (!judge_.violated()) power_ = measure_power(plain, meant, accepted);
     return std::nullopt;
   }
 

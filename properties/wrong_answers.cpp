@@ -211,25 +211,20 @@ Row WrongRows::answer(const Slip& slip, Index b, Index h, Index i) const {
   return row;
 }
 
-bool beyond(double wrong, double truth, double bound) {
-  if (bound == kInfinity || (std::isnan(wrong) && std::isnan(truth)) || wrong == truth)
-    return false;
-  return !(std::abs(wrong - truth) <= bound);
-}
-
-bool is_refused(const WrongRows& rows, const Slip& slip, const Problem& p, const Truth& truth,
-                const Bounds& bounds) {
+bool is_refused(const WrongRows& rows, const Slip& slip, const Problem& p,
+                const Acceptance& accepted) {
   for (Index b = 0; b < p.batch; ++b) {
     const Index last = query_length(p, b);
     for (Index i = 0; i < last; ++i) {
       for (Index h = 0; h < p.query_heads; ++h) {
         const auto at = static_cast<std::size_t>((b * p.query_heads + h) * p.queries + i);
-        if (std::isnan(truth.lse[at]) || truth.lse[at] == -kInfinity) continue;  // empty row
+        const double lse = accepted.lse.centre[at];
+        if (std::isnan(lse) || lse == -kInfinity) continue;  // empty row
         const Row wrong = rows.answer(slip, b, h, i);
-        if (beyond(wrong.lse, truth.lse[at], bounds.lse[at])) return true;
+        if (!accepted.lse.accepts(rounded(Format::f32, wrong.lse), at)) return true;
         for (std::size_t c = 0; c < wrong.o.size(); ++c) {
           const std::size_t flat = at * wrong.o.size() + c;
-          if (beyond(wrong.o[c], truth.o[flat], bounds.o[flat])) return true;
+          if (!accepted.o.accepts(rounded(p.output, wrong.o[c]), flat)) return true;
         }
       }
     }
@@ -245,8 +240,8 @@ std::vector<std::string_view> wrong_answer_names() {
   return names;
 }
 
-std::vector<Power> measure_power(const Problem& problem, const Values& values, const Truth& truth,
-                                 const Bounds& bounds) {
+std::vector<Power> measure_power(const Problem& problem, const Values& values,
+                                 const Acceptance& accepted) {
   std::vector<Power> power;
   const WrongRows rows(problem, values);
   for (const WrongAnswer& wrong : kWrongAnswers) {
@@ -254,7 +249,7 @@ std::vector<Power> measure_power(const Problem& problem, const Values& values, c
     Slip slip;
     slip.asked = problem;
     wrong.apply(slip);
-    power.push_back({std::string(wrong.name), is_refused(rows, slip, problem, truth, bounds)});
+    power.push_back({std::string(wrong.name), is_refused(rows, slip, problem, accepted)});
   }
   return power;
 }

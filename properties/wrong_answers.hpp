@@ -5,8 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reference/bound/order_free.hpp"
-#include "reference/oracle/exact.hpp"
+#include "reference/bound/acceptance.hpp"
 #include "reference/verdict.hpp"
 
 namespace attest {
@@ -17,7 +16,7 @@ std::vector<std::string_view> wrong_answer_names();
 /// For each wrong answer that means something else than the right one on this Problem: would the
 /// bound have refused it somewhere, in O or LSE? Costs a small part of what the oracle costs: the
 /// search ends at the first refused element.
-std::vector<Power> measure_power(const Problem& problem, const Values& values, const Truth& truth,
-                                 const Bounds& bounds);
+std::vector<Power> measure_power(const Problem& problem, const Values& values,
+                                 const Acceptance& accepted);
 
 }  // namespace attest

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reference/precision.hpp"
 #include "reference/values.hpp"
 
 namespace attest {
@@ -21,22 +22,6 @@ inline constexpr std::size_t kOperationCount = 5;
 /// What memory that no correct subject may read is filled with: slots behind the last key, rows
 /// behind a batch entry's length, gaps between strided rows, guard zones, outputs and scratch.
 enum class Poison : std::uint8_t { nan, huge, small };
-
-/// How a subject rounds, as far as the order-free bound needs to know. All errors are relative and
-/// per operation unless said otherwise. The defaults are the least that any f32 kernel promises.
-/// Sources of the constants: reference/bound/README.md.
-struct PrecisionPath {
-  Format p_format = Format::f32;  // what the weights are rounded to before they meet V
-  double exp_error = 0;           // relative error of the exponential; 0: correctly rounded
-  double log_error = 0;           // absolute error of the logarithm in LSE, nats
-  double tanh_error = 0;          // relative error of tanh in softcap
-  double division_error = 0;      // relative error of 1/l and the multiplication by it
-  Index key_block = 1;            // least number of keys between two rescales; 1: unknown
-  // Products that tensor cores add in one step, at least; 0: q.k and P V are sums of f32
-  // operations.
-  Index tensor_step = 0;
-  bool operator==(const PrecisionPath&) const = default;
-};
 
 /// What a subject says of itself.
 struct Description {

@@ -2,6 +2,8 @@
 // to.
 #include "optimized/plugin/abi.hpp"
 
+#include <algorithm>
+
 namespace attest {
 namespace {
 
@@ -25,6 +27,7 @@ static_assert(same(Scales::none, ATTEST_SCALES_NONE) &&
               same(Scales::head, ATTEST_SCALES_HEAD) && same(Scales::token, ATTEST_SCALES_TOKEN));
 static_assert(same(Rope::none, ATTEST_ROPE_NONE) && same(Rope::halves, ATTEST_ROPE_HALVES) &&
               same(Rope::pairs, ATTEST_ROPE_PAIRS));
+static_assert(kEvenParts == ATTEST_PARTS_EVEN && kPowerOfTwoParts == ATTEST_PARTS_POWER_OF_TWO);
 static_assert(same(LogBase::e, ATTEST_LSE_E) && same(LogBase::two, ATTEST_LSE_TWO));
 
 }  // namespace
@@ -70,7 +73,17 @@ PrecisionPath precision_path(const AttestPrecision& precision) {
           .tanh_error = precision.tanh_error,
           .division_error = precision.division_error,
           .key_block = precision.key_block,
-          .tensor_step = precision.tensor_step};
+          .tensor_step = precision.tensor_step,
+          .sums_cast = precision.sums_cast != 0,
+          .scales_in_p = precision.scales_in_p != 0,
+          .lazy = precision.lazy,
+          .p_shift = precision.p_shift,
+          .block = precision.block,
+          .streams = std::max<Index>(precision.streams, 1),
+          .falling = precision.falling != 0,
+          .part = precision.part,
+          .in_order = precision.in_order != 0,
+          .sum_lanes = std::max<Index>(precision.sum_lanes, 1)};
 }
 
 std::optional<std::string> inexpressible(const Problem& problem) {

@@ -180,16 +180,19 @@ typedef struct AttestPageCopy {
   void* stream;
 } AttestPageCopy;
 
+/* Parts of a split sequence: how many keys each holds. */
+#define ATTEST_PARTS_UNKNOWN 0
+#define ATTEST_PARTS_EVEN (-1)         /* ceil(keys / splits), of the batch entry's own keys */
+#define ATTEST_PARTS_POWER_OF_TWO (-2) /* the least power of two that is no less than that */
+
 /* How the subject rounds. Wrong declarations are found out, not punished: too small an error makes
  * a correct kernel fail, too large a one makes the gate blind. All are relative errors of one
  * operation, except log_error (absolute, in nats). 0 means correctly rounded.
  *
- * Two things are taken for granted and cannot be declared yet; a kernel that does otherwise may be
- * refused though it is right. Weights refer to the largest logit seen so far, the sink's included:
- * a kernel that lags behind with a stale maximum, letting weights and accumulators grow by e^8 say,
- * may overflow where the bound expects that nothing can. And the row sum adds the weights as they
- * are before they are rounded to p_format: a kernel that sums the rounded ones may be off by more
- * than the bound allows when p_format is narrow. */
+ * Fields from `block` on say in which order the subject works. Left 0 they cost nothing but
+ * sharpness: the bound then holds for any order. Declared, they let attest round P as the kernel
+ * does, and see errors hundreds of times smaller. A wrong one is found out by many small
+ * violations. The size of this struct is fixed; what comes later takes from `reserved`. */
 typedef struct AttestPrecision {
   uint32_t abi_version, struct_bytes;
   uint32_t p_format; /* what the weights are rounded to before they meet V */
@@ -198,10 +201,27 @@ typedef struct AttestPrecision {
   double log_error;
   double tanh_error;
   double division_error;
-  int32_t tensor_step; /* 0: q.k and P V are sums of f32 operations, in any order. Otherwise tensor
-                          cores accumulate in f32, and this is the least number of products that
-                          they add in one step: 8 for mma.sync.m16n8k16 of f16 and bf16 on sm_80
-                          and later, 4 on sm_70 and for tf32 */
+  int32_t tensor_step;  /* 0: q.k and P V are sums of f32 operations, in any order. Otherwise tensor
+                           cores accumulate in f32, and this is the least number of products that
+                           they add in one step: 8 for mma.sync.m16n8k16 of f16 and bf16 on sm_80
+                           and later, 4 on sm_70 and for tf32 */
+  uint32_t sums_cast;   /* 1: the row sum adds the weights as they are after rounding to p_format */
+  double lazy;          /* log2 by which weights may exceed 1 before the reference is raised; 0: the
+                           reference is always the largest logit seen */
+  double p_shift;       /* log2 of a factor on weights and row sum, there when P is rounded */
+  int64_t block;        /* keys whose weights share one reference: the largest logit seen, their own
+                           included. Blocks begin at its multiples, from the part's first key. More
+                           than there are keys: the reference is the row's maximum. 0: unknown */
+  int32_t streams;      /* states among which the blocks of a part are dealt in turn; 0 is 1 */
+  uint32_t falling;     /* 1: a part's last block comes first */
+  int64_t part;         /* decode with splits > 1: keys of a part, or ATTEST_PARTS_... */
+  uint32_t scales_in_p; /* 1: a scale of the cache's v joins the weight before it is rounded */
+  uint32_t in_order; /* 1: q.k over columns, and P V over the keys of a block, are added in rising
+                        order, tensor_step at a time in groups that begin at its multiples */
+  int32_t sum_lanes; /* partial sums of the row sum in a state, each with an equal share of every
+                        block; 0 is 1 */
+  uint32_t unused;   /* 0 */
+  uint64_t reserved[8]; /* 0 */
 } AttestPrecision;
 
 /* Return 0 for success. Any other value is a fault of the subject, reported with last_error(). */

@@ -62,6 +62,14 @@ std::optional<std::string> wrong_precision(const AttestPrecision& precision) {
     return "precision.tensor_step is " + std::to_string(precision.tensor_step) +
            "; say 0 when no tensor core accumulates";
   }
+  if (precision.block < 0 || precision.streams < 0 || precision.sum_lanes < 0 ||
+      precision.part < ATTEST_PARTS_POWER_OF_TWO) {
+    return "precision.block, streams, sum_lanes or part is negative and means nothing; 0 is "
+           "unknown";
+  }
+  if (!std::isfinite(precision.lazy) || precision.lazy < 0 || !std::isfinite(precision.p_shift)) {
+    return "precision.lazy is negative, or it or p_shift is not finite; 0 means there is none";
+  }
   for (const double error :
        {precision.exp_error, precision.log_error, precision.tanh_error, precision.division_error}) {
     if (!std::isfinite(error) || error < 0) {

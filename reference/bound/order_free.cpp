@@ -181,10 +181,15 @@ double lost_of_subnormal_p(const Row& row, const Weights& w) {
   return row.path.tensor_step == 0 ? cast : cast + w.kappa_value * smallest_normal(format);
 }
 
-/// S5 to S8 for one element of O.
-double bound_of(const Row& row, const Weights& w, const Column& column) {
-  if (!(column.total * w.swing < kOverflow)) return kInfinity;  // also catches NaN
-  if (row.path.p_format != Format::f32 && w.swing > 2) return kInfinity;
+/// One element of O, before it is rounded to the output format and after.
+struct ElementBound {
+  double before = kInfinity, after = kInfinity;
+};
+
+/// S5 to S8.
+ElementBound bound_of(const Row& row, const Weights& w, const Column& column) {
+  if (!(column.total * w.swing < kOverflow)) return {};  // also catches NaN
+  if (row.path.p_format != Format::f32 && w.swing > 2) return {};
   const Format p_format = row.path.p_format, output = row.problem.output;
   const double rounding_p = p_format == Format::f32 ? 0 : unit_roundoff(p_format);  // S5
   double deviation = column.high - column.low, mean = column.largest, size = column.largest;
@@ -201,7 +206,7 @@ double bound_of(const Row& row, const Weights& w, const Column& column) {
       std::expm1(std::log1p(rounding_p) + std::log1p(w.kappa_value)) * mean +
       (1 + rounding_p) * w.kappa_value * extra +
       kUnderflowRoom * w.swing * column.subnormal_p * lost_of_subnormal_p(row, w) / sum;
-  if (w.kappa_sum >= 0.5) return kInfinity;
+  if (w.kappa_sum >= 0.5) return {};
   const double division = declared(row.path.division_error, kDivision);
   const double quotient = std::pow(1 + division, w.split ? 2 : 1) / (1 - w.kappa_sum) - 1;  // S8
   const double flushed = 4 * kFlush * w.swing * (w.split ? 2 : 1) *
@@ -210,9 +215,9 @@ double bound_of(const Row& row, const Weights& w, const Column& column) {
   const double before = deviation + numerator + (size + deviation + numerator) * quotient + flushed;
   const double reach = size + before * (1 + kEvaluation);
   const double limit = facts(output).max_finite;
-  if (reach >= limit + ulp(output, limit) / 2) return kInfinity;
+  if (reach >= limit + ulp(output, limit) / 2) return {};
   const double cast = std::max(unit_roundoff(output) * reach, ulp(output, 0) / 2);
-  return promise((before + cast) * (1 + kEvaluation));
+  return {promise(before * (1 + kEvaluation)), promise((before + cast) * (1 + kEvaluation))};
 }
 
 double lse_bound_of(const Row& row, const Weights& w) {
@@ -228,24 +233,27 @@ double lse_bound_of(const Row& row, const Weights& w) {
   return promise(nats * unit * (1 + kEvaluation));
 }
 
-void bound_row(const Row& row, const Rows& q, const Rows& k, const Rows& v, double* o,
-               double& lse) {
+/// Row `number` of all; where nothing is promised the bounds stay infinite.
+void bound_row(const Row& row, const Rows& q, const Rows& k, const Rows& v, std::size_t number,
+               Bounds& bounds) {
   const Scores scores = scores_of(row, q, k);
+  if (!scores.judged) return;
   const auto width = static_cast<std::size_t>(row.problem.v_depth);
-  if (!scores.judged) {
-    std::fill(o, o + width, kInfinity);
-    lse = kInfinity;
-    return;
-  }
   if (scores.keys.empty()) {
-    std::fill(o, o + width, 0.0);
-    lse = scores.sink.empty() ? 0.0 : lse_bound_of(row, weigh(row, scores));
+    for (std::size_t at = number * width; at < (number + 1) * width; ++at) {
+      bounds.o[at] = bounds.o_before[at] = 0;
+    }
+    bounds.lse[number] = scores.sink.empty() ? 0.0 : lse_bound_of(row, weigh(row, scores));
     return;
   }
   const Weights w = weigh(row, scores);
   const std::vector<Column> columns = columns_of(row, scores, w, v);
-  for (std::size_t c = 0; c < width; ++c) o[c] = bound_of(row, w, columns[c]);
-  lse = lse_bound_of(row, w);
+  for (std::size_t c = 0; c < width; ++c) {
+    const ElementBound bound = bound_of(row, w, columns[c]);
+    bounds.o[number * width + c] = bound.after;
+    bounds.o_before[number * width + c] = bound.before;
+  }
+  bounds.lse[number] = lse_bound_of(row, w);
 }
 
 }  // namespace
@@ -253,7 +261,8 @@ void bound_row(const Row& row, const Rows& q, const Rows& k, const Rows& v, doub
 Bounds order_free_bounds(const Problem& p, const Values& values, const PrecisionPath& path) {
   const auto rows = static_cast<std::size_t>(p.batch * p.query_heads * p.queries);
   const auto width = static_cast<std::size_t>(p.v_depth);
-  Bounds bounds{std::vector<double>(rows * width, kInfinity), std::vector<double>(rows, kInfinity)};
+  const std::vector<double> unknown(rows * width, kInfinity);
+  Bounds bounds{unknown, unknown, std::vector<double>(rows, kInfinity)};
   const Index group = p.query_heads / p.kv_heads;
   for (Index b = 0; b < p.batch; ++b) {
     for (Index kv_head = 0; kv_head < p.kv_heads; ++kv_head) {
@@ -263,8 +272,7 @@ Bounds order_free_bounds(const Problem& p, const Values& values, const Precision
         const Rows q = rows_of(values.q, {}, b, h, query_length(p, b));
         for (Index i = 0; i < query_length(p, b); ++i) {
           const auto number = static_cast<std::size_t>((b * p.query_heads + h) * p.queries + i);
-          bound_row({p, values, path, b, h, i}, q, k, v, &bounds.o[number * width],
-                    bounds.lse[number]);
+          bound_row({p, values, path, b, h, i}, q, k, v, number, bounds);
         }
       }
     }

@@ -17,8 +17,9 @@ namespace attest {
 /// Error: an over-estimate; evaluated in double and enlarged by bound::kEvaluation.
 /// Special: NaN and infinities among visible values give infinity.
 struct Bounds {
-  std::vector<double> o;    // like Truth::o
-  std::vector<double> lse;  // like Truth::lse
+  std::vector<double> o;         // like Truth::o
+  std::vector<double> o_before;  // the same without the rounding to the output format
+  std::vector<double> lse;       // like Truth::lse
 };
 Bounds order_free_bounds(const Problem& problem, const Values& values, const PrecisionPath& path);
 
