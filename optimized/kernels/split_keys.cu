@@ -245,27 +245,44 @@ __global__ void __launch_bounds__(kWarp) combine_parts(const __grid_constant__ A
     return;
   }
   const int count = part_count(key_count(a, b), parts.splits);
+  const int lane = static_cast<int>(threadIdx.x);
   float m = -INFINITY;
-  for (int part = 0; part < count; ++part) {
+  for (int part = lane; part < count; part += kWarp) {
     m = fmaxf(m, parts.m[part * parts.rows + row]);
   }
+  m = largest_of_warp(m);
+
+  // A lane weighs one part of 32; then the parts come one after another, and a lane has columns.
   float l = 0.0F;
-  for (int part = 0; part < count; ++part) {
-    const int64_t at = part * parts.rows + row;
-    l += parts.l[at] * weight(parts.m[at], m, a.bits_per_unit);
+  float acc[kColumnGroups] = {};
+  for (int first = 0; first < count; first += kWarp) {
+    const int64_t mine = (first + lane) * parts.rows + row;
+    float factor = 0.0F;
+    if (first + lane < count) {
+      factor = weight(parts.m[mine], m, a.bits_per_unit);
+      l += parts.l[mine] * factor;
+    }
+    for (int part = first; part < min(first + kWarp, count); ++part) {
+      const float f = __shfl_sync(0xFFFFFFFFU, factor, part - first);
+      const float* o = parts.o + (part * parts.rows + row) * a.v_depth;
+#pragma unroll
+      for (int n = 0; n < kColumnGroups; ++n) {
+        const int column = lane + n * kWarp;
+        acc[n] += column < a.v_depth ? o[column] * f : 0.0F;
+      }
+    }
   }
-  const RowEnd end = finish_row(a, h, m, l);
-  if (threadIdx.x == 0) {
+  const RowEnd end = finish_row(a, h, m, sum_of_warp(l));
+  if (lane == 0) {
     static_cast<float*>(a.lse.data)[a.lse.offset(b, h, i)] = end.lse;
   }
   const int64_t o_row = a.o.offset(b, h, i);
-  for (int column = threadIdx.x; column < a.v_depth; column += kWarp) {
-    float acc = 0.0F;
-    for (int part = 0; part < count; ++part) {
-      const int64_t at = part * parts.rows + row;
-      acc += parts.o[at * a.v_depth + column] * weight(parts.m[at], m, a.bits_per_unit);
+#pragma unroll
+  for (int n = 0; n < kColumnGroups; ++n) {
+    const int column = lane + n * kWarp;
+    if (column < a.v_depth) {
+      store_output(a, end, o_row + column, acc[n]);
     }
-    store_output(a, end, o_row + column, acc);
   }
 }
 
