@@ -1,0 +1,95 @@
+// The model, row after row. What a row does is in logits.cpp and row.cpp.
+#include "reference/model/model.hpp"
+
+#include "reference/model/row.hpp"
+#include "reference/oracle/exact.hpp"
+
+namespace attest {
+namespace model {
+
+Plan::Plan(const Problem& its_problem, const Values& its_values, const PrecisionPath& its_path,
+           const Model& its_model)
+    : problem(its_problem), values(its_values), path(its_path), model(its_model) {
+  scores.exact = exact(Stage::scores);
+  exponential.exact = exact(Stage::exp);
+  row_sum.exact = exact(Stage::row_sum);
+  pv.exact = exact(Stage::pv);
+  division.exact = row_sum.exact;
+  if (has(Defect::sum_in_f16)) row_sum.format = Format::f16;
+
+  const Format cache = cache_format(problem);
+  q_format = operand_format(problem.input, cache);
+  k_format = operand_format(cache, problem.input);
+  p_format = exact(Stage::p_cast) ? Format::f32 : operand_format(path.p_format, cache);
+  v_format = operand_format(cache, path.p_format);
+  const Index step = model.freedom.tensor_step > 0 ? model.freedom.tensor_step : path.tensor_step;
+  score_core = tensor_core(step, q_format, k_format);
+  value_core = tensor_core(step, path.p_format, cache);
+
+  scale = static_cast<double>(problem.scale) * (has(Defect::scale_off) ? 1 + 0x1p-13 : 1);
+  plain = problem.softcap == 0 && !values.bias && !values.slopes && !values.sinks && scale > 0;
+  scaled_p = path.scales_in_p || path.tensor_step != 0;
+  nats = plain ? scale : 1;
+  bits = exponential(nats * kLog2e);
+}
+
+Head Plan::head(Index b, Index kv_head) const {
+  Head head{b, kv_head, problem.keys, {}, {}, {}, {}};
+  head.k.resize(static_cast<std::size_t>(problem.keys * problem.depth));
+  head.v.resize(static_cast<std::size_t>(problem.keys * problem.v_depth));
+  for (Index j = 0; j < problem.keys; ++j) {
+    head.k_scale.push_back(scale_at(values.k_scales, b, kv_head, j));
+    head.v_scale.push_back(scale_at(values.v_scales, b, kv_head, j));
+    for (Index c = 0; c < problem.depth; ++c) {
+      head.k.set(static_cast<std::size_t>(j * problem.depth + c), values.k.at(b, kv_head, j, c),
+                 k_format);
+    }
+  }
+  const Index middle = key_length(problem, b) / 2;
+  for (Index j = 0; j < problem.keys; ++j) {
+    Index source = j;
+    if (has(Defect::rows_swapped) && middle > 0) {
+      source = j == middle ? middle - 1 : j == middle - 1 ? middle : j;
+    }
+    const double factor = scaled_p ? 1 : head.v_scale[static_cast<std::size_t>(source)];
+    for (Index c = 0; c < problem.v_depth; ++c) {
+      head.v.set(static_cast<std::size_t>(c * problem.keys + j),
+                 pv(values.v.at(b, kv_head, source, c) * factor), v_format);
+    }
+  }
+  return head;
+}
+
+State Plan::no_keys() const {
+  State state;
+  state.bits = bits;
+  state.nats = nats;
+  state.shift = path.p_shift;
+  state.acc.assign(static_cast<std::size_t>(problem.v_depth), 0.0);
+  return state;
+}
+
+}  // namespace model
+
+Modelled model_attention(const Problem& problem, const Values& values, const PrecisionPath& path,
+                         const Model& how) {
+  const model::Plan plan(problem, values, path, how);
+  const auto width = static_cast<std::size_t>(problem.v_depth);
+  const Index group = problem.query_heads / problem.kv_heads;
+  Modelled result;
+  for (Index b = 0; b < problem.batch; ++b) {
+    model::Head head;
+    for (Index h = 0; h < problem.query_heads; ++h) {
+      if (h % group == 0) head = plan.head(b, h / group);
+      for (Index i = 0; i < problem.queries; ++i) {
+        model::Row row{std::vector<double>(width, 0.0), 0};
+        if (i < query_length(problem, b)) row = model::attend(plan, head, h, i);
+        result.o.insert(result.o.end(), row.o.begin(), row.o.end());
+        result.lse.push_back(row.lse);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace attest
