@@ -9,6 +9,7 @@
 
 #include "reference/text.hpp"
 #include "reports/formats.hpp"
+#include "reports/precision_json.hpp"
 #include "reports/rendering.hpp"
 #include "reports/safetensors.hpp"
 #include "reports/strict_json.hpp"
@@ -33,34 +34,6 @@ Case read_case(const Fields& fields, std::string_view name) {
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}", fields.place(name), error.what()));
   }
-}
-
-Json json_of(const PrecisionPath& path) {
-  return {{"p_format", name_of(path.p_format)},
-          {"exp_error", number_of(path.exp_error)},
-          {"log_error", number_of(path.log_error)},
-          {"tanh_error", number_of(path.tanh_error)},
-          {"division_error", number_of(path.division_error)},
-          {"key_block", path.key_block},
-          {"tensor_step", path.tensor_step}};
-}
-
-Format read_format(const Fields& fields, std::string_view name) {
-  const std::string word = fields.text(name);
-  for (const Format format : {Format::f32, Format::f16, Format::bf16, Format::e4m3, Format::e5m2}) {
-    if (name_of(format) == word) return format;
-  }
-  fields.refuse(name, fmt::format("\"{}\" is no number format", word));
-}
-
-PrecisionPath read_precision(const Fields& fields) {
-  return {.p_format = read_format(fields, "p_format"),
-          .exp_error = fields.number("exp_error"),
-          .log_error = fields.number("log_error"),
-          .tanh_error = fields.number("tanh_error"),
-          .division_error = fields.number("division_error"),
-          .key_block = fields.integer("key_block"),
-          .tensor_step = fields.integer("tensor_step")};
 }
 
 // A list, not an object: two reasons that differ only in bytes that are no text would be one name.

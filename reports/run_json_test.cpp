@@ -74,6 +74,31 @@ TEST(RunJson, WhatWasDrawnIsReadBackAndMayBeAbsent) {
   EXPECT_NE(refusal(replaced(text, "\"schedule\": 5", "\"schedule\": -5")), "");
 }
 
+TEST(RunJson, PrecisionFromBeforeOrdersWereDeclaredIsRead) {
+  const std::string text = run_json_of(sample_run());
+  std::string earlier = text;
+  for (const char* later : {"sums_cast", "scales_in_p", "lazy", "p_shift", "block", "streams",
+                            "falling", "part", "in_order", "sum_lanes"}) {
+    earlier =
+        replaced(earlier, "\"" + std::string(later) + "\"", "\"was_" + std::string(later) + "\"");
+  }
+  PrecisionPath path = sample_run().precision;
+  path.falling = false;
+  path.part = 0;
+  EXPECT_EQ(run_of_json(earlier, "run.json").precision, path);
+  EXPECT_NE(
+      refusal(replaced(text, "\"p_format\"", "\"was\"")).find("precision: p_format is missing"),
+      std::string::npos);
+  EXPECT_NE(refusal(replaced(text, "\"key_block\": 64", "\"key_block\": 0"))
+                .find("precision: key_block is impossible: key_block is 0; legal are"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal(replaced(text, "\"power_of_two\"", "\"power\"")).find("precision: part should be"),
+      std::string::npos);
+  EXPECT_NE(refusal(replaced(text, "\"bf16\"", "\"bf15\"")).find("precision: p_format \"bf15\""),
+            std::string::npos);
+}
+
 TEST(RunJson, WritingWhatWasReadGivesTheSameText) {
   const std::string text = run_json_of(sample_run());
   EXPECT_EQ(run_json_of(run_of_json(text, "run.json")), text);

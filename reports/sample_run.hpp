@@ -62,6 +62,8 @@ inline Run sample_run() {
   run.precision.exp_error = 0x1p-22;
   run.precision.key_block = 64;
   run.precision.tensor_step = 8;
+  run.precision.falling = true;
+  run.precision.part = kPowerOfTwoParts;
   run.tallies = {
       sample_tally("oracle_agreement", "O and LSE lie within the bound around the truth.", 1200, 3,
                    7, 0),

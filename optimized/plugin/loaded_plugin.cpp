@@ -3,9 +3,10 @@
 
 #include <dlfcn.h>
 
-#include <cmath>
 #include <string>
 
+#include "optimized/plugin/abi.hpp"
+#include "reference/precision_text.hpp"
 #include "reference/text.hpp"
 
 namespace attest {
@@ -54,28 +55,11 @@ std::optional<std::string> wrong_precision(const AttestPrecision& precision) {
     return "precision.p_format " + std::to_string(precision.p_format) +
            " is no format; use ATTEST_F32 to ATTEST_E5M2";
   }
-  if (precision.key_block < 1) {
-    return "precision.key_block is " + std::to_string(precision.key_block) +
-           "; say 1 when it is unknown";
+  if (precision.streams < 0 || precision.sum_lanes < 0) {
+    return "precision.streams or sum_lanes is negative; 0 is 1";
   }
-  if (precision.tensor_step < 0) {
-    return "precision.tensor_step is " + std::to_string(precision.tensor_step) +
-           "; say 0 when no tensor core accumulates";
-  }
-  if (precision.block < 0 || precision.streams < 0 || precision.sum_lanes < 0 ||
-      precision.part < ATTEST_PARTS_POWER_OF_TWO) {
-    return "precision.block, streams, sum_lanes or part is negative and means nothing; 0 is "
-           "unknown";
-  }
-  if (!std::isfinite(precision.lazy) || precision.lazy < 0 || !std::isfinite(precision.p_shift)) {
-    return "precision.lazy is negative, or it or p_shift is not finite; 0 means there is none";
-  }
-  for (const double error :
-       {precision.exp_error, precision.log_error, precision.tanh_error, precision.division_error}) {
-    if (!std::isfinite(error) || error < 0) {
-      return "an error in precision is negative or not finite; 0 means correctly rounded";
-    }
-  }
+  const std::string wrong = precision_invalidity(precision_path(precision));
+  if (!wrong.empty()) return "precision." + wrong;
   return std::nullopt;
 }
 

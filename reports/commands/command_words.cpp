@@ -255,9 +255,10 @@ std::vector<CommandWord> command_words(AllOptions& options) {
        .what = "every name there is",
        .example = "attest list properties",
        .act = [&options] { return list(options.list); },
-       .options = {{.name = "what",
-                    .what = "properties, fills, formats, numerics, checks, subjects, mutants, ...",
-                    .place = &options.list}}});
+       .options = {
+           {.name = "what",
+            .what = "properties, fills, numerics, checks, subjects, mutants, paths, precision, ...",
+            .place = &options.list}}});
   return commands;
 }
 

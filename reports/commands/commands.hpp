@@ -105,8 +105,8 @@ struct RunCommand {
 };
 int run(const RunCommand& options);
 
-/// properties, fills, formats, features, numerics, checks, subjects, mutants or wrong_answers;
-/// empty: all of them.
+/// properties, fills, formats, features, numerics, checks, subjects, mutants, wrong_answers, paths
+/// or precision; empty: all of them.
 int list(const std::string& what);
 
 /// The version, and the first words of every run.

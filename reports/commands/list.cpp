@@ -11,6 +11,7 @@
 #include "properties/fills.hpp"
 #include "properties/property.hpp"
 #include "properties/wrong_answers.hpp"
+#include "reference/precision_text.hpp"
 #include "reference/text.hpp"
 #include "reports/commands/commands.hpp"
 #include "reports/commands/subjects.hpp"
@@ -82,6 +83,20 @@ Rows wrong_answers() {
   return rows;
 }
 
+Rows paths() {
+  Rows rows;
+  for (const KnownPath& known : known_paths()) {
+    rows.emplace_back(known.name, fmt::format("{}. Source: {}", known.what, known.source));
+  }
+  return rows;
+}
+
+Rows precision() {
+  Rows rows;
+  for (const PrecisionField& field : precision_fields()) rows.emplace_back(field.form, field.what);
+  return rows;
+}
+
 struct Section {
   std::string_view name;
   Rows (*rows)();
@@ -96,6 +111,8 @@ constexpr std::array kSections{
     Section{"subjects", subjects},
     Section{"mutants", mutants},
     Section{"wrong_answers", wrong_answers},
+    Section{"paths", paths},
+    Section{"precision", precision},
 };
 
 void print_rows(const Rows& rows, std::string_view indent) {

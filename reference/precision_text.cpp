@@ -1,0 +1,273 @@
+// The table of the fields of a PrecisionPath, its text, and the paths that have names.
+#include "reference/precision_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+#include <vector>
+
+#include "reference/line_words.hpp"
+#include "reference/names.hpp"
+
+namespace attest {
+namespace {
+
+constexpr double kMany = 0x1p62;    // of what is counted; blocks that large are one
+constexpr double kRangeMost = 126;  // powers of two that a factor on f32 numbers may bring
+constexpr std::string_view kEven = "even", kPowerOfTwo = "power_of_two";
+
+using Path = PrecisionPath;
+constexpr PrecisionField kFields[] = {
+    {"p_format", "p_format=FORMAT", "what weights are rounded to before they meet V",
+     &Path::p_format},
+    {"exp_error", "exp_error=NUMBER", "relative error of the exponential; 0: correctly rounded",
+     &Path::exp_error, 0, 1},
+    {"log_error", "log_error=NUMBER", "absolute error of the logarithm in LSE, nats",
+     &Path::log_error, 0, 1},
+    {"tanh_error", "tanh_error=NUMBER", "relative error of tanh in softcap", &Path::tanh_error, 0,
+     1},
+    {"division_error", "division_error=NUMBER", "relative error of 1/l and the product with it",
+     &Path::division_error, 0, 1},
+    {"key_block", "key_block=KEYS", "least number of keys between two rescales; 1: unknown",
+     &Path::key_block, 1, kMany},
+    {"tensor_step", "tensor_step=PRODUCTS",
+     "products that tensor cores add in one step, at least; 0: f32 operations", &Path::tensor_step,
+     0, kMany},
+    {"sums_cast", "sums_cast", "the row sum adds weights as rounded to p_format", &Path::sums_cast},
+    {"scales_in_p", "scales_in_p", "a scale of v joins the weight before that rounding",
+     &Path::scales_in_p},
+    {"lazy", "lazy=POWERS", "powers of two by which a weight may exceed 1 before the maximum rises",
+     &Path::lazy, 0, kRangeMost},
+    {"p_shift", "p_shift=POWERS", "log2 of a factor on the weights at their rounding",
+     &Path::p_shift, -kRangeMost, kRangeMost},
+    {"block", "block=KEYS", "keys that share one running maximum; 0: unknown", &Path::block, 0,
+     kMany},
+    {"streams", "streams=STATES", "states among which the blocks of a part are dealt in turn",
+     &Path::streams, 1, kMany},
+    {"falling", "falling", "the last block comes first", &Path::falling},
+    {"part", "part=KEYS|even|power_of_two", "keys of a part of a split sequence; 0: unknown",
+     PartPlace{&Path::part}, 0, kMany},
+    {"in_order", "in_order", "q.k and P V are added in rising order", &Path::in_order},
+    {"sum_lanes", "sum_lanes=SUMS", "partial sums of the row sum in a state", &Path::sum_lanes, 1,
+     kMany},
+};
+
+// ex2.approx.f32 is within 2 ulp of correctly rounded, rcp.approx within 1, tanh.approx within
+// 2^-11 (PTX ISA); __logf within 2^-21.41 of 0.5 to 2 and within 3 ulp elsewhere (CUDA C++
+// Programming Guide, mathematical functions, as expf, logf and tanhf: 2, 1 and 2 ulp).
+constexpr double kEx2Approx = 5 * 0x1p-24, kReciprocalProduct = 4 * 0x1p-24;
+constexpr double kTanhApprox = 0x1p-11, kFastLog = 3.59e-7;
+constexpr double kUlp = 0x1p-23;  // of f32, relative, at most
+
+constexpr KnownPath kKnownPaths[] = {
+    {"f32",
+     "any kernel that computes in f32 with the functions of CUDA's library, not those of fast "
+     "math; "
+     "any order",
+     "CUDA C++ Programming Guide, mathematical functions", false,
+     Path{
+         .exp_error = 2 * kUlp, .log_error = kUlp, .tanh_error = 2 * kUlp, .division_error = kUlp}},
+    {"fa2",
+     "FlashAttention-2 forward in f16 or bf16 with fast math, on sm_80 to sm_89; tensor_step=16 on "
+     "sm_90. Add block=128 for heads up to 64 wide, block=64 for wider ones (32 on sm_86 and sm_89 "
+     "at 128 unless causal); with a cache 256, 128 above 64, 64 above 128",
+     "Dao-AILab/flash-attention: csrc/flash_attn/src, softmax.h, flash_fwd_kernel.h, "
+     "flash_fwd_launch_template.h",
+     true,
+     Path{.exp_error = kEx2Approx,
+          .log_error = kFastLog,
+          .tanh_error = kTanhApprox,
+          .division_error = kReciprocalProduct,
+          .tensor_step = 8,
+          .falling = true,
+          .in_order = true,
+          .sum_lanes = 4}},
+    {"fa3",
+     "FlashAttention-3 forward in f16 or bf16 with fast math, on sm_90, not split. Add block=KEYS "
+     "as "
+     "hopper/tile_size.h says for the width of the heads",
+     "Dao-AILab/flash-attention: hopper, softmax.h, mainloop_fwd_sm90_tma_gmma_ws.hpp", true,
+     Path{.exp_error = kEx2Approx,
+          .log_error = kFastLog,
+          .tanh_error = kTanhApprox,
+          .division_error = kReciprocalProduct,
+          .tensor_step = 16,
+          .falling = true,
+          .in_order = true,
+          .sum_lanes = 4}},
+};
+
+std::span<const std::string_view> float_names() {
+  return format_names().first(static_cast<std::size_t>(Format::i8));
+}
+
+/// What a line that says nothing of key_block means.
+Index default_key_block(const Path& path) {
+  return path.block > 0 ? path.block : 1;
+}
+
+std::string range_text(const PrecisionField& field) {
+  return field.most == kMany ? fmt::format("whole numbers from {}", field.least)
+                             : fmt::format("numbers from {} to {}", field.least, field.most);
+}
+
+/// Why a field's value is impossible, or empty.
+std::string wrong_value(const PrecisionField& field, const Path& path) {
+  return std::visit(
+      [&](auto place) -> std::string {
+        using Place = decltype(place);
+        if constexpr (std::is_same_v<Place, Format Path::*>) {
+          if (path.*place < Format::i8) return {};
+          return fmt::format("{} is no format of weights; legal are {}", field.name,
+                             fmt::join(float_names(), ", "));
+        } else if constexpr (std::is_same_v<Place, PartPlace>) {
+          const Index part = path.*place.value;
+          if (part >= kPowerOfTwoParts) return {};
+          return fmt::format("part is {}; legal are {} and {}, {}", part, range_text(field), kEven,
+                             kPowerOfTwo);
+        } else if constexpr (std::is_same_v<Place, bool Path::*>) {
+          return {};
+        } else {
+          const auto number = static_cast<double>(path.*place);
+          if (number >= field.least && number <= field.most) return {};  // so NaN is refused
+          return fmt::format("{} is {}; legal are {}", field.name, shortest(path.*place),
+                             range_text(field));
+        }
+      },
+      field.place);
+}
+
+/// Nothing: it is the default.
+std::optional<std::string> written(const PrecisionField& field, const Path& path) {
+  if (field.name == "key_block") {
+    if (path.key_block == default_key_block(path)) return {};
+    return shortest(path.key_block);
+  }
+  return std::visit(
+      [&](auto place) -> std::optional<std::string> {
+        using Place = decltype(place);
+        if constexpr (std::is_same_v<Place, Format Path::*>) {
+          return std::string(name_of(path.*place));  // always, so that no line is empty
+        } else if constexpr (std::is_same_v<Place, PartPlace>) {
+          if (path.*place.value == Path{}.*place.value) return {};
+          return print_part(path.*place.value);
+        } else if constexpr (std::is_same_v<Place, bool Path::*>) {
+          if (!(path.*place)) return {};
+          return std::string();
+        } else {
+          if (path.*place == Path{}.*place) return {};
+          return shortest(path.*place);
+        }
+      },
+      field.place);
+}
+
+void read_into(const PrecisionField& field, const Piece& value, Path& path) {
+  std::visit(
+      [&](auto place) {
+        using Place = decltype(place);
+        if constexpr (std::is_same_v<Place, Format Path::*>) {
+          path.*place = static_cast<Format>(read_name(value, float_names()));
+        } else if constexpr (std::is_same_v<Place, PartPlace>) {
+          const auto part = part_named(value.text);
+          if (!part) {
+            read_number<Index>(value, field.form);
+            value.refuse(fmt::format("{} is negative", quoted(value.text)),
+                         fmt::format("legal is {}", field.form));
+          }
+          path.*place.value = *part;
+        } else if constexpr (std::is_same_v<Place, bool Path::*>) {
+          path.*place = true;
+        } else if constexpr (std::is_same_v<Place, double Path::*>) {
+          path.*place = read_number<double>(value, field.form);
+        } else {
+          path.*place = read_number<Index>(value, field.form);
+        }
+      },
+      field.place);
+  if (const std::string wrong = wrong_value(field, path); !wrong.empty()) {
+    const std::size_t stop = wrong.find("; ");
+    value.refuse(wrong.substr(0, stop), wrong.substr(stop + 2));
+  }
+}
+
+Path known_path(const KnownPath& known, const Piece& word, Format input) {
+  Path path = known.path;
+  if (!known.p_as_input) return path;
+  if (input != Format::f16 && input != Format::bf16) {
+    word.refuse(
+        fmt::format("{} is a path of f16 and bf16, and q is {}", known.name, name_of(input)),
+        "say the fields instead");
+  }
+  path.p_format = input;
+  return path;
+}
+
+}  // namespace
+
+std::span<const PrecisionField> precision_fields() {
+  return kFields;
+}
+std::span<const KnownPath> known_paths() {
+  return kKnownPaths;
+}
+
+std::string print_part(Index part) {
+  if (part == kEvenParts) return std::string(kEven);
+  return part == kPowerOfTwoParts ? std::string(kPowerOfTwo) : shortest(part);
+}
+
+std::optional<Index> part_named(std::string_view text) {
+  if (text == kEven) return kEvenParts;
+  if (text == kPowerOfTwo) return kPowerOfTwoParts;
+  Index keys = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), keys);
+  if (error != std::errc() || stop != text.data() + text.size() || keys < 0) return {};
+  return keys;
+}
+
+std::string precision_invalidity(const PrecisionPath& path) {
+  for (const PrecisionField& field : kFields) {
+    if (std::string wrong = wrong_value(field, path); !wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+std::string print(const PrecisionPath& path) {
+  std::string line;
+  for (const PrecisionField& field : kFields) {
+    const auto value = written(field, path);
+    if (!value) continue;
+    if (!line.empty()) line += ' ';
+    line += field.name;
+    if (field.form != field.name) line += "=" + *value;
+  }
+  return line;
+}
+
+PrecisionPath parse_precision(std::string_view line, Format input) {
+  std::vector<Word> words;
+  for (const PrecisionField& field : kFields) words.push_back({field.name, field.form});
+  for (const KnownPath& known : kKnownPaths) words.push_back({known.name, known.name});
+  PrecisionPath path;
+  bool first = true, says_key_block = false;
+  read_words(
+      {"precision", line}, words, print(PrecisionPath{}), [&](std::size_t n, const Piece& value) {
+        if (n < std::size(kFields)) {
+          says_key_block = says_key_block || kFields[n].name == "key_block";
+          read_into(kFields[n], value, path);
+        } else if (!first) {
+          value.refuse(fmt::format("'{}' names a whole path behind other words", words[n].name),
+                       "it must come first, and what follows says otherwise of it");
+        } else {
+          path = known_path(kKnownPaths[n - std::size(kFields)], value, input);
+        }
+        first = false;
+      });
+  if (!says_key_block) path.key_block = default_key_block(path);
+  return path;
+}
+
+}  // namespace attest
