@@ -101,6 +101,16 @@ void require_writable_folder(const std::filesystem::path& folder) {
   std::filesystem::remove(probe, problem);
 }
 
+void require_writable_file(const std::filesystem::path& path) {
+  std::error_code absent;
+  const std::filesystem::path there = std::filesystem::canonical(path, absent);
+  if (!absent && !std::filesystem::is_regular_file(there)) return;  // a pipe waits for its reader
+  std::filesystem::path probe = absent ? path : there;
+  probe += fmt::format(".{}.part", ::getpid());
+  put(probe, {}, path);
+  std::filesystem::remove(probe, absent);
+}
+
 FolderLock::FolderLock(const std::filesystem::path& folder)
     : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
   if (descriptor_ < 0) {

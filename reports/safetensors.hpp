@@ -63,5 +63,7 @@ class MappedFile {
 /// Writes beside `path`, then renames: a reader sees the old file or the new one, never half of it.
 void write_whole(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_whole(const std::filesystem::path& path, std::string_view text);
+/// Throws Error now rather than at the end of long work when write_whole(path) could not.
+void require_writable_file(const std::filesystem::path& path);
 
 }  // namespace attest

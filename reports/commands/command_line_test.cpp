@@ -20,7 +20,7 @@ TEST_F(CommandLine, TeachesItself) {
     EXPECT_NE(help.out.find(part), std::string::npos) << part;
   }
   for (const char* command :
-       {"gate", "fuzz", "run", "replay", "compare", "oracle", "footprint", "list"}) {
+       {"gate", "fuzz", "run", "replay", "compare", "oracle", "measure", "footprint", "list"}) {
     const Ran one = run(std::string(command) + " --help");
     EXPECT_EQ(one.exit_code, 0) << command;
     EXPECT_NE(one.out.find(std::string("Example:\n  attest ") + command), std::string::npos)
@@ -213,6 +213,46 @@ TEST_F(CommandLine, FootprintIsExact) {
                 .out.find(" = 18480 bytes"),
             std::string::npos);
   refuses("footprint --layers 4294967296 --kv-heads 4294967296 --depth 1 --tokens 1", {"2^64"});
+}
+
+TEST_F(CommandLine, MeasuresAGrid) {
+  const std::string grid =
+      "measure --subject skeleton --lengths 5,9 --widths 4 --formats f32 --fills normal,ramp "
+      "--rows 8 ";
+  const Ran ran = run(grid + "--json now.json");
+  EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+  EXPECT_NE(ran.out.find("in 4 cells"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("all cells: call prefill, width 4, formats f32"), std::string::npos);
+  EXPECT_EQ(
+      ran.last_line(),
+      "measured 104 numbers of O in 4 cells; all lie within their bounds");  // 2 * 4 * (5 + 8)
+  const std::string json = text_of(folder_ / "now.json");
+  EXPECT_NE(json.find("\"case\": \"q=1x1x5x4 kv=1x5x4 causal seed=1\""), std::string::npos) << json;
+  EXPECT_EQ(ran.out, run(grid + "--threads 1").out);
+  EXPECT_NE(ran.out, run(grid + "--seed 2").out);
+  const Ran declined = run("measure --subject skeleton --formats bf16 --lengths 4 --widths 4");
+  EXPECT_EQ(declined.exit_code, 2);
+  EXPECT_NE(declined.last_line().find("nothing was measured: the subject declined 2 of 2 cells"),
+            std::string::npos);
+  const Ran own = run("measure --subject skeleton --case 'decode q=2x1x1x4 kv=1x7x4' ");
+  EXPECT_EQ(own.exit_code, 0) << own.err;
+  EXPECT_NE(own.out.find("all cells: call decode, length 7"), std::string::npos) << own.out;
+}
+
+TEST_F(CommandLine, BadGridsAreRefused) {
+  const std::string measure = "measure --subject skeleton ";
+  refuses(measure + "--lengths 64,6x", {"--lengths", "'6x'"});
+  refuses(measure + "--widths 0", {"--widths", "'0'"});
+  refuses(measure + "--rows 0", {"--rows"});
+  refuses(measure + "--formats bf17", {"--formats", "did you mean 'bf16'?"});
+  refuses(measure + "--outputs f61", {"--outputs", "f32, f16"});
+  refuses(measure + "--fills norml", {"--fills", "did you mean 'normal'?"});
+  refuses(measure + "--operation append", {"--operation", "prefill or decode"});
+  refuses(measure + "--problem causel", {"'causel'", "did you mean 'causal'?", "the cell is"});
+  refuses(measure + "--case 'q=1x1x1 kv=1x1x1'", {"column 3"});
+  refuses(measure + "--json no/where/now.json", {"no/where/now.json"});
+  refuses(measure + "--call 'decode q=1x1x1x1 kv=1x1x1'", {"--call", "--cost"});
+  refuses(measure + "--cost --json now.json", {"--cost", "--json"});
 }
 
 TEST_F(CommandLine, ListsWhatItsCataloguesHold) {

@@ -149,21 +149,65 @@ CommandWord oracle_words(OracleOptions& options) {
                       {.name = "--digits", .what = "50 or 100", .place = &options.digits}}};
 }
 
+std::vector<OptionWord> grid_words(MeasureCommand& options) {
+  const auto list = [](const char* name, const char* what, std::vector<std::string>& place) {
+    return OptionWord{.name = name, .what = what, .place = &place, .separator = ','};
+  };
+  return {list("--lengths", "keys of a cell, separated by commas", options.lengths),
+          list("--widths", "of q, k and v", options.widths),
+          list("--formats", "of q, k and v: names of `attest list formats`", options.formats),
+          list("--outputs", "formats of o; else each as its input", options.outputs),
+          list("--fills", "names of `attest list fills`", options.fills),
+          {.name = "--operation",
+           .what = "prefill or decode; else prefill, or what a case asks for",
+           .place = &options.operation},
+          {.name = "--rows",
+           .what = "query rows of a cell, about: the last of a sequence",
+           .place = &options.rows,
+           .problem = count_error},
+          {.name = "--problem",
+           .what = "words of a case line that every cell has",
+           .place = &options.problem},
+          {.name = "--case",
+           .what = "a case line to measure instead of a grid; may be given more than once",
+           .place = &options.cases}};
+}
+
 CommandWord measure_words(MeasureCommand& options) {
-  return {.name = "measure",
-          .what = "what a subject's kernels cost, and the least they could",
-          .example = "attest measure --cost --call 'decode q=1x8x1x128 kv=1x512x128 in=bf16'",
-          .act = [&options] { return measure(options); },
-          .options = {{.name = "--cost",
-                       .what = "counters, registers and roofline, kernel by kernel",
-                       .place = &options.cost},
-                      {.name = "--subject", .what = "as for gate", .place = &options.subject},
-                      {.name = "--call",
-                       .what = "an operation and a case line; may be given more than once",
-                       .place = &options.calls},
-                      {.name = "--case-seconds",
-                       .what = "a call that takes longer is a fault: hung",
-                       .place = &options.case_seconds}}};
+  CommandWord command{
+      .name = "measure",
+      .what = "how large a subject's errors are, over a grid; or what its kernels cost",
+      .example =
+          "attest measure --subject ./mine.so --lengths 64,1024 --json now.json\n"
+          "  attest measure --cost --call 'decode q=1x8x1x128 kv=1x512x128 in=bf16'",
+      .act = [&options] { return measure(options); },
+      .options = {{.name = "--subject", .what = "as for gate", .place = &options.subject.subject}}};
+  add(command.options, grid_words(options));
+  add(command.options, device(options.subject.device, options.subject.case_seconds));
+  add(command.options,
+      {{.name = "--numerics",
+        .what = "of the emulator: a name of `attest list numerics`, or two joined by +",
+        .place = &options.subject.emulation.numerics},
+       {.name = "--schedule",
+        .what = "seed of a legal order of warps, blocks and arrivals; 0: the strictest",
+        .place = &options.schedule,
+        .problem = count_error},
+       {.name = "--seed",
+        .what = "decides every value",
+        .place = &options.seed,
+        .problem = count_error},
+       {.name = "--threads",
+        .what = "cells at once; changes no result",
+        .place = &options.threads,
+        .problem = threads_error},
+       {.name = "--json", .what = "file for all figures", .place = &options.json},
+       {.name = "--cost",
+        .what = "instead: counters, registers and roofline, kernel by kernel",
+        .place = &options.cost},
+       {.name = "--call",
+        .what = "with --cost: an operation and a case line; may be given more than once",
+        .place = &options.calls}});
+  return command;
 }
 
 CommandWord footprint_words(FootprintOptions& options) {

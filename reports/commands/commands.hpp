@@ -77,12 +77,27 @@ struct OracleOptions {
 int oracle(const OracleOptions& options);
 
 struct MeasureCommand {
-  std::string subject = "ours";
+  SubjectOptions subject = {.case_seconds = 60, .emulation = {.checks = "none"}};
+  // Errors over a grid.
+  std::uint64_t schedule = 0;
+  std::vector<std::string> lengths = {"64", "512", "2048"}, widths = {"64", "128"};
+  std::vector<std::string> formats = {"bf16", "f16", "f32"};
+  std::vector<std::string> outputs;  // empty: each as its input
+  std::vector<std::string> fills = {"normal", "one_signed"};
+  std::string operation;           // prefill or decode; empty: prefill, or what a case asks for
+  std::uint64_t rows = 128;        // query rows of a cell
+  std::string problem = "causal";  // words of a case line, for every cell
+  std::vector<std::string> cases;  // "[OPERATION] CASE-LINE"; not empty: these instead of a grid
+  std::uint64_t seed = 1;
+  unsigned threads = std::thread::hardware_concurrency();
+  std::string json;  // a file to write; empty: none
+  // What calls cost.
   bool cost = false;
   std::vector<std::string> calls;  // "OPERATION CASE-LINE"; empty: a list of usual ones
-  double case_seconds = 60;
 };
+/// Errors, or with `cost` what calls cost.
 int measure(const MeasureCommand& options);
+int measure_errors(const MeasureCommand& options);
 
 struct FootprintOptions {
   Index layers = 1, kv_heads = 1, depth = 1, tokens = 1, batch = 1;

@@ -203,16 +203,17 @@ Resources with_readable_names(const Resources& resources) {
 }  // namespace
 
 int measure(const MeasureCommand& options) {
-  if (!options.cost) {
-    throw Error("measure: say what is to be measured; --cost is all there is");
+  if (!options.cost) return measure_errors(options);
+  if (!options.cases.empty() || !options.json.empty()) {
+    throw Error("--cost: takes --call; --case and --json are for errors");
   }
   std::vector<Call> asked;
   for (const std::string& call : options.calls) asked.push_back(call_named(call));
   if (asked.empty()) asked = usual_calls();
   WorkerOptions worker;
-  worker.plugin = plugin_named(options.subject);
+  worker.plugin = plugin_named(options.subject.subject);
   worker.device = DeviceChoice::emulated;
-  worker.case_seconds = options.case_seconds;
+  worker.case_seconds = options.subject.case_seconds;
   worker.emulator.checks = {.memcheck = false, .initcheck = false, .racecheck = false};
   const ProfiledPlugin plugin = open_profiled_plugin(worker);
   if (!plugin.subject.description.counts) {

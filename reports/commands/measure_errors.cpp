@@ -1,0 +1,88 @@
+// measure: how far a subject's numbers lie from the truth, over a grid of lengths, widths, formats
+// and fills.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "reference/text.hpp"
+#include "reports/commands/emulation.hpp"
+#include "reports/commands/measured_grid.hpp"
+#include "reports/commands/subjects.hpp"
+#include "reports/formats.hpp"
+#include "reports/measurement.hpp"
+#include "reports/rendering.hpp"
+#include "reports/safetensors.hpp"
+
+namespace attest {
+namespace {
+
+/// Cell by cell over as many threads as there are subjects. The first exception ends it and is
+/// passed on.
+std::vector<Cell> measured(const std::vector<GridCell>& grid,
+                           const std::vector<Subject>& subjects) {
+  std::vector<Cell> cells(grid.size());
+  std::atomic<std::size_t> next = 0;
+  std::exception_ptr failed;
+  std::mutex mutex;
+  {
+    std::vector<std::jthread> threads;
+    for (const Subject& subject : subjects) {
+      threads.emplace_back([&] {
+        for (std::size_t i = 0; (i = next++) < grid.size();) {
+          try {
+            cells[i] = measure_cell(subject, grid[i].operation, grid[i].test_case);
+          } catch (...) {
+            const std::lock_guard lock(mutex);
+            if (!failed) failed = std::current_exception();
+            next = grid.size();
+          }
+        }
+      });
+    }
+  }
+  if (failed) std::rethrow_exception(failed);
+  return cells;
+}
+
+}  // namespace
+
+int measure_errors(const MeasureCommand& options) {
+  using Clock = std::chrono::steady_clock;
+  if (!options.calls.empty()) throw Error("--call: belongs to --cost; say --case");
+  const std::vector<GridCell> grid = measured_grid(options);
+  if (grid.empty()) throw Error("measure: the grid has no cells");
+  if (!options.json.empty()) require_writable_file(options.json);
+  SubjectOptions subject = options.subject;
+  subject.emulation.schedule = options.schedule;
+  subject.emulation = spelled(subject.emulation);
+  const auto make_subject = subject_maker(subject);
+  std::vector<Subject> subjects;
+  for (unsigned i = 0; i < std::min<std::size_t>(options.threads, grid.size()); ++i) {
+    subjects.push_back(make_subject());
+  }
+  fmt::print("{}, seed {}, {}: measuring '{}' ({}) in {} cells\n", version_text(), options.seed,
+             text_of(subject.emulation), subject.subject, subjects.front().description.numerics,
+             grid.size());
+  std::fflush(stdout);
+  const auto begin = Clock::now();
+  Measurement measurement{.version = std::string(version()),
+                          .subject = reference_of(subject.subject),
+                          .numerics = subjects.front().description.numerics,
+                          .device = subject.device,
+                          .emulation = subject.emulation,
+                          .seed = options.seed,
+                          .cells = measured(grid, subjects)};
+  measurement.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  fmt::print("{}", measurement_table(measurement, style_of(stdout).columns));
+  if (!options.json.empty()) write_whole(options.json, measurement_json_of(measurement));
+  const MeasurementEnd end = end_of(measurement);
+  fmt::print("\n{}\n", end.reason);
+  if (!end.replay.empty()) fmt::print("{}\n", end.replay);
+  return end.exit_code;
+}
+
+}  // namespace attest

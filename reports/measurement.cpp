@@ -1,0 +1,215 @@
+// Measuring a cell: the truth is the centre of the order-free bound, which no rounding moves; each
+// bound is asked by itself how much of it was used.
+#include "reports/measurement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "properties/ask.hpp"
+#include "properties/fills.hpp"
+#include "properties/judge.hpp"
+#include "properties/rows.hpp"
+#include "reference/formats.hpp"
+#include "reference/text.hpp"
+#include "reports/formats.hpp"
+
+namespace attest {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double quantile(std::vector<double>& numbers, double share) {
+  if (numbers.empty()) return 0;
+  const double rank = std::ceil(share * static_cast<double>(numbers.size())) - 1;
+  const auto at = numbers.begin() + static_cast<std::ptrdiff_t>(std::max(0.0, rank));
+  std::nth_element(numbers.begin(), at, numbers.end());
+  return *at;
+}
+
+/// How much of one bound is used.
+class Use {
+ public:
+  /// Of a number that this bound judges. Special: a number that must be met exactly uses nothing,
+  /// or everything and more.
+  void add(double got, const Accepted& elements, std::size_t at, const Extent4& where) {
+    if (elements.radius[at] == kInfinity) return;
+    const double error = elements.error_of(got, at), radius = elements.radius[at];
+    const double margin = error == 0 ? 0 : radius > 0 ? error / radius : kInfinity;
+    if (margins_.empty() || margin > largest_) {
+      largest_ = margin;
+      where_ = where;
+    }
+    margins_.push_back(margin);
+  }
+
+  BoundUse use() {
+    BoundUse use{.elements = margins_.size(), .largest = largest_, .where = where_};
+    use.median = quantile(margins_, 0.5);
+    return use;
+  }
+
+ private:
+  std::vector<double> margins_;
+  double largest_ = 0;
+  Extent4 where_{};
+};
+
+/// The same question to every bound: what of it do the numbers of `reply` use, in rows that it
+/// judges?
+void measure_bound(const Problem& problem, const Reply& reply, const Acceptance& accepted,
+                   Strength strength, Cell& cell) {
+  Use o, lse;
+  for_each_row(problem, [&](Index b, Index h, Index i) {
+    const auto row = static_cast<std::size_t>(reply.lse.offset(b, h, i, 0));
+    if (accepted.strength[row] != strength) return;
+    for (Index c = 0; c < problem.v_depth; ++c) {
+      const Index flat = reply.o.offset(b, h, i, c);
+      o.add(reply.o.at(flat), accepted.o, static_cast<std::size_t>(flat), {b, h, i, c});
+    }
+    lse.add(reply.lse.at(static_cast<Index>(row)), accepted.lse, row, {b, h, i, 0});
+  });
+  cell.o_bounds[static_cast<std::size_t>(strength)] = o.use();
+  cell.lse_bounds[static_cast<std::size_t>(strength)] = lse.use();
+}
+
+struct Margins {
+  double o = 0, lse = 0;  // the largest
+};
+
+/// What RowFigures keeps of a row of O, and its part of o_to_rms.
+void measure_row(const Problem& problem, const Reply& reply, const std::vector<double>& truth,
+                 Index first, Cell& cell, std::vector<double>& to_rms) {
+  double size = 0, square = 0, inward = 0, count = 0;
+  std::vector<double> errors;
+  for (Index flat = first; flat < first + problem.v_depth; ++flat) {
+    const double true_o = truth[static_cast<std::size_t>(flat)], got = reply.o.at(flat);
+    if (!std::isfinite(true_o) || !std::isfinite(got)) continue;
+    const double error = got - true_o;
+    errors.push_back(std::fabs(error));
+    size += true_o * true_o;
+    square += error * error;
+    inward += std::copysign(error, error * true_o);
+    ++count;
+  }
+  const double rms = std::sqrt(size / std::max(1.0, count));
+  const double unit = 2 * unit_roundoff(problem.output) * rms;
+  const auto over = [](double error, double by) { return error == 0 ? 0 : error / by; };
+  cell.rows.square.push_back(over(square, count * unit * unit));
+  cell.rows.inward.push_back(over(inward, count * unit));
+  for (const double error : errors) to_rms.push_back(over(error, rms));
+}
+
+void measure_errors(const Problem& problem, const Values& values, const Reply& reply,
+                    const Acceptance& truth, const Margins& margins, Cell& cell) {
+  ErrorTally o, lse;
+  o.add(problem, values, reply.o, truth.o.centre, margins.o);
+  Problem as_o = problem;
+  as_o.v_depth = 1;
+  as_o.output = Format::f32;
+  lse.add(as_o, values, reply.lse, truth.lse.centre, margins.lse);
+  cell.o = o.summary();
+  cell.lse = lse.summary();
+  std::vector<double> to_rms;
+  for_each_row(problem, [&](Index b, Index h, Index i) {
+    measure_row(problem, reply, truth.o.centre, reply.o.offset(b, h, i, 0), cell, to_rms);
+  });
+  cell.o_to_rms = {quantile(to_rms, 0.5), quantile(to_rms, 0.9), quantile(to_rms, 0.99),
+                   quantile(to_rms, 1)};
+}
+
+/// The verdict, and the margin of each row.
+Margins judge(const Problem& problem, const Reply& reply, const Acceptance& accepted, Cell& cell) {
+  Judge judge;
+  Margins largest;
+  Use of_lse;
+  for_each_row(problem, [&](Index b, Index h, Index i) {
+    Use of_row;
+    for (Index c = 0; c < problem.v_depth; ++c) {
+      const Index flat = reply.o.offset(b, h, i, c);
+      judge.accepted(reply.o.at(flat), accepted.o, flat, {b, h, i, c}, "o");
+      of_row.add(reply.o.at(flat), accepted.o, static_cast<std::size_t>(flat), {b, h, i, c});
+    }
+    const Index row = reply.lse.offset(b, h, i, 0);
+    judge.accepted(reply.lse.at(row), accepted.lse, row, {b, h, i, 0}, "lse");
+    of_lse.add(reply.lse.at(row), accepted.lse, static_cast<std::size_t>(row), {b, h, i, 0});
+    cell.rows.margin.push_back(of_row.use().largest);
+    largest.o = std::max(largest.o, cell.rows.margin.back());
+  });
+  largest.lse = of_lse.use().largest;
+  cell.verdict = judge.verdict("no row to judge, or none with a finite bound");
+  return largest;
+}
+
+}  // namespace
+
+Cell measure_cell(const Subject& subject, Operation operation, const Case& test_case) {
+  const Problem& problem = test_case.problem;
+  Cell cell;
+  cell.operation = operation;
+  cell.test_case = test_case;
+  const Values values = make_values(test_case);
+  const Answer answer = ask(subject, operation, problem, values);
+  if (answer.instead) {
+    cell.verdict = *answer.instead;
+    return cell;
+  }
+  const PrecisionPath path = precision_of(subject, operation, problem);
+  const Acceptance strongest = acceptance(problem, values, path);
+  const Margins margins = judge(problem, answer.reply, strongest, cell);
+  const Strength used = strongest.strength.empty() ? Strength::order_free
+                                                   : *std::ranges::max_element(strongest.strength);
+  measure_bound(problem, answer.reply, strongest, used, cell);
+  std::optional<Acceptance> weaker;
+  for (int level = static_cast<int>(used) - 1; level >= 0; --level) {
+    weaker = acceptance(problem, values, path, static_cast<Strength>(level));
+    measure_bound(problem, answer.reply, *weaker, static_cast<Strength>(level), cell);
+  }
+  measure_errors(problem, values, answer.reply, weaker ? *weaker : strongest, margins, cell);
+  return cell;
+}
+
+MeasurementEnd end_of(const Measurement& measurement) {
+  std::uint64_t measured = 0, elements = 0, wrong = 0, declined = 0;
+  const Cell* first_wrong = nullptr;
+  for (const Cell& cell : measurement.cells) {
+    const Outcome outcome = cell.verdict.outcome;
+    if (outcome == Outcome::violated || outcome == Outcome::faulted) {
+      if (wrong++ == 0) first_wrong = &cell;
+    }
+    declined += outcome == Outcome::declined ? 1 : 0;
+    if (cell.o.elements == 0) continue;
+    ++measured;
+    elements += static_cast<std::uint64_t>(cell.o.elements);
+  }
+  MeasurementEnd end;
+  if (first_wrong != nullptr) {
+    end.exit_code = 1;
+    end.reason = fmt::format("the subject is wrong in {} of {} cells, first: {}", wrong,
+                             measurement.cells.size(), first_wrong->verdict.why);
+    const bool decode = first_wrong->operation == Operation::decode;
+    end.replay = replay_line(measurement.subject, decode ? "decode_agreement" : "oracle_agreement",
+                             first_wrong->test_case, measurement.emulation);
+  } else if (measured == 0) {
+    end.reason = declined == 0 ? "nothing was measured"
+                               : fmt::format(
+                                     "nothing was measured: the subject declined {} of {} "
+                                     "cells, first: {}",
+                                     declined, measurement.cells.size(),
+                                     measurement.cells.front().verdict.why);
+  } else {
+    end.exit_code = 0;
+    end.reason = fmt::format("measured {} numbers of O in {} cells; all lie within their bounds",
+                             elements, measured);
+    if (declined > 0) {
+      end.reason +=
+          fmt::format("; the subject declined {} of {}", declined, measurement.cells.size());
+    }
+  }
+  return end;
+}
+
+}  // namespace attest

@@ -1,0 +1,209 @@
+// A measurement as tables: one of O, one of how much of the bounds it used, one of LSE. Columns
+// that say the same in every cell are said once, above.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "reference/text.hpp"
+#include "reports/measurement.hpp"
+#include "reports/rendering.hpp"
+
+namespace attest {
+namespace {
+
+using Row = std::vector<std::string>;
+
+/// What a cell is, in columns. The number is that of the cell, from 1.
+constexpr std::array<const char*, 6> kLabels{"cell", "call", "length", "width", "formats", "fill"};
+
+Row label_of(const Cell& cell, std::size_t number) {
+  const Problem& p = cell.test_case.problem;
+  const std::string width =
+      p.depth == p.v_depth ? fmt::to_string(p.depth) : fmt::format("{}/{}", p.depth, p.v_depth);
+  std::string formats(name_of(p.input));
+  if (p.cache) formats += fmt::format("/{}", name_of(*p.cache));
+  if (p.output != p.input) formats += fmt::format(">{}", name_of(p.output));
+  return {fmt::to_string(number),
+          std::string(name_of(cell.operation)),
+          fmt::to_string(p.keys),
+          width,
+          formats,
+          cell.test_case.fill};
+}
+
+std::vector<std::size_t> widths_of(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  return widths;
+}
+
+/// Rows with the same number of words; the first is the head. Labels stand left, numbers right, a
+/// cell's number too. Where all do not fit, the number is label enough.
+std::string table_of(std::vector<Row> rows, std::size_t labels, int columns) {
+  const auto room = static_cast<std::size_t>(columns);
+  const auto total = [&rows](std::size_t gap) {
+    std::size_t sum = 0;
+    for (const std::size_t width : widths_of(rows)) sum += width + gap;
+    return sum - gap;
+  };
+  if (total(1) > room) {
+    for (Row& row : rows) row.erase(row.begin() + 1, row.begin() + static_cast<int>(labels));
+    labels = 1;
+  }
+  const std::size_t gap = total(2) > room ? 1 : 2;
+  const std::vector<std::size_t> widths = widths_of(rows);
+  std::string text;
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) line.append(gap, ' ');
+      line += i > 0 && i < labels ? fmt::format("{:<{}}", row[i], widths[i])
+                                  : fmt::format("{:>{}}", row[i], widths[i]);
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
+bool has_figures(const Cell& cell) {
+  return cell.o.elements > 0;
+}
+
+class Tables {
+ public:
+  Tables(const Measurement& measurement, int columns)
+      : measurement_(measurement), columns_(columns) {
+    std::array<std::map<std::string, int>, kLabels.size()> words;
+    for (std::size_t i = 0; i < cells().size(); ++i) {
+      const Row label = label_of(cells()[i], i + 1);
+      for (std::size_t column = 0; column < label.size(); ++column) ++words[column][label[column]];
+    }
+    for (std::size_t column = 0; column < words.size(); ++column) {
+      shown_[column] = column == 0 || words[column].size() != 1;
+      if (shown_[column]) continue;
+      above_ += fmt::format("{}{} {}", above_.empty() ? "all cells: " : ", ", kLabels[column],
+                            words[column].begin()->first);
+    }
+  }
+
+  std::string above() const { return above_.empty() ? "" : above_ + "\n"; }
+
+  /// `figures` are those of a cell that has some.
+  template <class Figures>
+  std::string table(const std::string& title, const Row& head, Figures figures) const {
+    std::vector<Row> rows{shown({kLabels.begin(), kLabels.end()})};
+    const std::size_t labels = rows.front().size();
+    rows.front().insert(rows.front().end(), head.begin(), head.end());
+    for (std::size_t i = 0; i < cells().size(); ++i) {
+      if (!has_figures(cells()[i])) continue;
+      Row& row = rows.emplace_back(shown(label_of(cells()[i], i + 1)));
+      const Row numbers = figures(cells()[i]);
+      row.insert(row.end(), numbers.begin(), numbers.end());
+    }
+    if (rows.size() == 1) return {};
+    return "\n" + title + "\n" + table_of(rows, labels, columns_);
+  }
+
+ private:
+  const std::vector<Cell>& cells() const { return measurement_.cells; }
+
+  Row shown(const Row& label) const {
+    Row row;
+    for (std::size_t i = 0; i < label.size(); ++i) {
+      if (shown_[i]) row.push_back(label[i]);
+    }
+    return row;
+  }
+
+  const Measurement& measurement_;
+  int columns_;
+  std::array<bool, kLabels.size()> shown_{};
+  std::string above_;
+};
+
+std::string bias_of(const RowMean& mean) {
+  return fmt::format("{:+.2g}", mean.mean);
+}
+
+std::string percent(Index part, Index whole) {
+  return whole == 0
+             ? "-"
+             : fmt::format("{:.1f}", 100 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+Row errors_row(const ErrorSummary& errors) {
+  return {short_number(errors.ulp.median),
+          short_number(errors.ulp.ninth_decile),
+          short_number(errors.ulp.last_percentile),
+          short_number(errors.ulp.largest),
+          bias_of(errors.inward),
+          fmt::format("{:.1g}", errors.inward.error),
+          percent(errors.correct, errors.elements)};
+}
+
+/// Which bounds judged a row of any cell.
+std::vector<std::size_t> strengths_of(const Measurement& measurement) {
+  std::vector<std::size_t> strengths;
+  for (std::size_t i = 0; i < kStrengthNames.size(); ++i) {
+    const auto judged = [i](const Cell& cell) { return cell.o_bounds[i].elements > 0; };
+    if (std::ranges::any_of(measurement.cells, judged)) strengths.push_back(i);
+  }
+  return strengths;
+}
+
+std::string uses_table(const Tables& tables, const Measurement& measurement) {
+  const std::vector<std::size_t> strengths = strengths_of(measurement);
+  Row head{"50%", "100%"};
+  for (const std::size_t i : strengths) {
+    head.emplace_back(kStrengthNames[i]);
+    head.emplace_back("largest");
+  }
+  return tables.table(
+      "O: |error| / RMS of its row; error / bound, median and largest, for each bound that applies",
+      head, [&strengths](const Cell& cell) {
+        Row row{short_number(cell.o_to_rms.median), short_number(cell.o_to_rms.largest)};
+        for (const std::size_t i : strengths) {
+          const BoundUse& use = cell.o_bounds[i];
+          row.push_back(use.elements == 0 ? "-" : short_number(use.median));
+          row.push_back(use.elements == 0 ? "-" : short_number(use.largest));
+        }
+        return row;
+      });
+}
+
+Row lse_row(const Cell& cell) {
+  const ErrorSummary& errors = cell.lse;
+  return {short_number(errors.ulp.median),          short_number(errors.ulp.last_percentile),
+          short_number(errors.ulp.largest),         bias_of(errors.offset),
+          percent(errors.correct, errors.elements), short_number(errors.margin)};
+}
+
+}  // namespace
+
+std::string measurement_table(const Measurement& measurement, int columns) {
+  const Tables tables(measurement, columns);
+  std::string text = tables.above();
+  text += tables.table(
+      "O: |error| in ulps; bias away from zero, in ulps of the row's RMS; correctly rounded, %",
+      {"50%", "90%", "99%", "100%", "bias", "+-", "right"},
+      [](const Cell& cell) { return errors_row(cell.o); });
+  text += uses_table(tables, measurement);
+  text += tables.table(
+      "LSE: |error| in ulps; bias upwards; correctly rounded, %; largest error / bound",
+      {"50%", "99%", "100%", "bias", "right", "margin"}, lse_row);
+  std::string left_out;
+  for (std::size_t i = 0; i < measurement.cells.size(); ++i) {
+    const Cell& cell = measurement.cells[i];
+    if (cell.verdict.outcome == Outcome::holds) continue;
+    left_out += fmt::format("cell {}: {}: {}\n  {}\n", i + 1, word_of(cell.verdict.outcome),
+                            one_line(cell.verdict.why), print(cell.test_case));
+  }
+  return text + (left_out.empty() ? "" : "\n" + left_out);
+}
+
+}  // namespace attest
