@@ -33,6 +33,11 @@ int certified_digits(const Problem& problem, const Values& values);
 /// Visibility of key j from query i of batch entry b: lengths, causal, window, mask. The oracle's
 /// own; no kernel and no property may use another one.
 bool visible(const Problem& problem, const Values& values, Index b, Index i, Index j);
+/// The keys that lengths, causality and windows leave to a row: first <= j < end.
+struct KeyRange {
+  Index first = 0, end = 0;
+};
+KeyRange visible_range(const Problem& problem, Index b, Index i);
 Index query_length(const Problem& problem, Index b);
 Index key_length(const Problem& problem, Index b);
 /// Query i of batch entry b stands at key i + diagonal.

@@ -2,6 +2,8 @@
 // No kernel shares this code, so that no mistake can be made twice.
 #include "reference/oracle/exact.hpp"
 
+#include <algorithm>
+
 namespace attest {
 
 Index query_length(const Problem& problem, Index b) {
@@ -19,14 +21,25 @@ Index diagonal(const Problem& problem, Index b) {
   return key_length(problem, b) - query_length(problem, b);
 }
 
-bool visible(const Problem& problem, const Values& values, Index b, Index i, Index j) {
-  if (i < 0 || i >= query_length(problem, b)) return false;
-  if (j < 0 || j >= key_length(problem, b)) return false;
+KeyRange visible_range(const Problem& problem, Index b, Index i) {
+  if (i < 0 || i >= query_length(problem, b)) return {};
   const Index position = i + diagonal(problem, b);  // of the query, counted in keys
-  if (problem.causal && j > position) return false;
-  // Distances, and not the ends of the window: a window may be as wide as an Index can say.
-  if (problem.window_left != kUnbounded && position - j > problem.window_left) return false;
-  if (problem.window_right != kUnbounded && j - position > problem.window_right) return false;
+  KeyRange range{0, key_length(problem, b)};
+  if (problem.causal) range.end = std::min(range.end, position + 1);
+  // Compared before they are subtracted: a window may be as wide as an Index can say.
+  if (problem.window_left != kUnbounded && problem.window_left < position) {
+    range.first = position - problem.window_left;
+  }
+  if (problem.window_right != kUnbounded && problem.window_right < range.end - position) {
+    range.end = position + problem.window_right + 1;
+  }
+  range.first = std::min(range.first, range.end);
+  return range.end > 0 ? range : KeyRange{};
+}
+
+bool visible(const Problem& problem, const Values& values, Index b, Index i, Index j) {
+  const KeyRange range = visible_range(problem, b, i);
+  if (j < range.first || j >= range.end) return false;
   return !values.mask || values.mask->at(b, i, j);
 }
 

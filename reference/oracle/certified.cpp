@@ -1,0 +1,70 @@
+// Which tier computes which row: Ziv's strategy (A. Ziv, Fast evaluation of elementary mathematical
+// functions with correctly rounded last bit, ACM TOMS 17, 1991), row by row.
+#include "reference/oracle/certified.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "reference/oracle/exponential.hpp"
+#include "reference/oracle/tiers.hpp"
+
+namespace attest {
+namespace {
+
+using namespace oracle;
+
+constexpr double kAnyFinite = std::numeric_limits<double>::max();
+
+/// Whether the row's radii are within what is asked.
+bool meets(const Certified& result, const Demand& demand, std::size_t row) {
+  const auto most = [](const std::vector<double>& asked, std::size_t at) {
+    return asked.empty() ? kAnyFinite : asked[at];
+  };
+  if (!(result.lse_radius[row] <= most(demand.lse, row))) return false;
+  const auto width = static_cast<std::size_t>(result.truth.extent[3]);
+  for (std::size_t at = row * width; at < (row + 1) * width; ++at) {
+    if (!(result.o_radius[at] <= most(demand.o, at))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+namespace oracle {
+
+Enclosed in_base_of(const Problem& problem, double lse, double radius) {
+  constexpr double kLog2e = 0x1.71547652b82fep0;  // nearest
+  if (problem.lse_base == LogBase::e || !std::isfinite(lse)) return {lse, radius};
+  const double in_base = lse * kLog2e;
+  // log2 e is rounded, and the product is.
+  return {in_base, (radius * kLog2e + 2 * kUnit * std::fabs(in_base)) * (1 + 0x1p-20)};
+}
+
+}  // namespace oracle
+
+std::array<Index, kTierNames.size()> Certified::rows_of_tiers() const {
+  std::array<Index, kTierNames.size()> counts{};
+  for (Tier each : tier) ++counts[static_cast<std::size_t>(each)];
+  return counts;
+}
+
+Certified certified_attention(const Problem& problem, const Values& values, const Demand& demand) {
+  Certified result = in_double(problem, values);
+  std::vector<std::size_t> special, rows;
+  for (std::size_t row = 0; row < result.tier.size(); ++row) {
+    if (std::isnan(result.truth.lse[row])) {
+      special.push_back(row);
+    } else if (!meets(result, demand, row)) {
+      rows.push_back(row);
+    }
+  }
+  redo_in_digits(problem, values, Tier::fifty, special, result);
+  for (Tier tier : {Tier::fifty, Tier::hundred, Tier::two_hundred}) {
+    redo_in_digits(problem, values, tier, rows, result);
+    std::erase_if(rows, [&](std::size_t row) { return meets(result, demand, row); });
+  }
+  return result;
+}
+
+}  // namespace attest
