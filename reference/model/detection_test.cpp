@@ -10,7 +10,7 @@ namespace attest {
 namespace {
 
 TEST(Detection, HealthyIsNeverRefusedAndStrengthPays) {
-  std::array<Index, kDefectNames.size()> strongest{};
+  std::array<Index, kDefectNames.size()> strongest{}, changed{};
   for (Index keys : {64, 192}) {
     for (bool one_sign : {false, true}) {
       const DetectionTable table = detect(detection_case(keys, one_sign), "");
@@ -25,9 +25,11 @@ TEST(Detection, HealthyIsNeverRefusedAndStrengthPays) {
           }
         }
         strongest[defect] += line.refused.back();
+        changed[defect] += line.changed;
       }
     }
   }
+  for (std::size_t n = 1; n < changed.size(); ++n) EXPECT_GT(changed[n], 0) << kDefectNames[n];
   for (const Defect defect : {Defect::key_dropped, Defect::rescale_missing, Defect::rows_swapped,
                               Defect::key_leaked, Defect::sum_misses_key}) {
     EXPECT_GT(strongest[static_cast<std::size_t>(defect)], 0);
