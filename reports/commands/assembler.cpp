@@ -105,7 +105,13 @@ Resources assemble(const fs::path& ptxas, const fs::path& plugin, int architectu
                               plugin.string(), architecture,
                               printed.substr(0, printed.find('\n'))));
     }
-    all.merge(read_resources(printed));
+    Resources kernels = read_resources(printed);
+    if (kernels.empty() && text.find(".entry") != std::string::npos) {
+      throw Error(fmt::format("{} names none of the kernels of {}: is it ptxas? It said: {}",
+                              ptxas.string(), plugin.string(),
+                              printed.empty() ? "nothing" : printed.substr(0, printed.find('\n'))));
+    }
+    all.merge(kernels);
   }
   return all;
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "reference/text.hpp"
 #include "reports/commands/subjects.hpp"
 
 namespace attest {
@@ -24,6 +25,17 @@ TEST(Assembler, ReadsWhatPtxasPrints) {
   EXPECT_EQ(read.at("_Z1fPf"), f);
   EXPECT_EQ(read.at("_Z1gv"), KernelResources{.registers = 8});
   EXPECT_TRUE(read_resources("").empty());
+}
+
+TEST(Assembler, AProgramThatSaysNothingOfKernelsIsNoAssembler) {
+  try {
+    assemble("/bin/true", plugin_named("ours"), 90);
+    FAIL() << "registers would be unknown, and nobody would know why";
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    EXPECT_NE(what.find("/bin/true names none of the kernels"), std::string::npos) << what;
+    EXPECT_NE(what.find("It said: nothing"), std::string::npos) << what;
+  }
 }
 
 TEST(Assembler, OurKernelsSpillNothing) {

@@ -63,8 +63,8 @@ int replay(const ReplayOptions& options);
 struct CompareOptions {
   SubjectOptions subject;  // its device is compared with the emulator
   std::uint64_t seed = 1;
-  std::uint64_t cases = 300;
-  std::string out;  // a file of JSON; empty: none
+  std::uint64_t cases = 300;  // at least 1
+  std::string out;            // a file of JSON; empty: none
 };
 int compare(const CompareOptions& options);
 

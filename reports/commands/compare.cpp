@@ -160,6 +160,8 @@ nlohmann::json json_of(const CompareOptions& options, const Subject& device,
 }  // namespace
 
 int compare(const CompareOptions& options) {
+  if (options.cases == 0) throw Error("--cases: 0 cases compare nothing; give at least 1");
+  if (!options.out.empty()) require_writable_file(options.out);
   const Subject device = subject_maker(options.subject)();
   std::vector<Comparison> all;
   for (const char* model : kModels) {

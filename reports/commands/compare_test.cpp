@@ -51,9 +51,11 @@ TEST_F(Compare, SaysWhenItCannotTell) {
   refuses("compare --device emulatd", {"did you mean 'emulated'?"});
   refuses("compare --device emulated --cases -1", {"--cases", "negative"});
   refuses("compare --device emulated --numerics sm_91", {"did you mean 'sm_90'?"});
-  const Ran none = run("compare --device emulated --cases 0");
-  EXPECT_EQ(none.exit_code, 2) << none.err;
-  EXPECT_EQ(none.last_line(), "nothing was compared: the subject accepted none of 0 cases");
+  refuses("compare --device emulated --cases 0", {"--cases", "at least 1"});
+  const Ran unwritable = run("compare --device emulated --cases 1 --out no/where.json");
+  EXPECT_EQ(unwritable.exit_code, 2);
+  EXPECT_EQ(unwritable.out, "") << "nothing runs when its result has no place";
+  EXPECT_NE(unwritable.err.find("no/where.json"), std::string::npos);
 }
 
 }  // namespace
