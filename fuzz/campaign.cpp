@@ -13,6 +13,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "fuzz/setting.hpp"
@@ -28,6 +29,18 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kProgressEvery = std::chrono::milliseconds(100);
 
+// A drawn case that is declined is drawn again, so that a subject that accepts few problems is
+// judged on as many cases as others. As often as it takes to find one of 20 in 96 of 100 tries:
+// 1 - 0.95^64.
+constexpr std::uint64_t kDrawsMost = 64;
+// A property whose first cases were all declined, each with all its draws, is not offered: from
+// then on a case is drawn once. A subject that accepts one in 20 is mistaken for one that accepts
+// none once in 20,000 runs.
+constexpr std::uint64_t kDeclinedFirst = 3;
+constexpr std::uint64_t kOffered = kDeclinedFirst + 1;
+// Draws of one case are as far apart as indices of a campaign never are.
+constexpr int kDrawShift = 40;
+
 /// A number, what it stands for, and what was seen.
 struct Ticket {
   std::uint64_t number = 0;
@@ -37,6 +50,8 @@ struct Ticket {
   Case test_case;
   std::optional<Setting> setting;
   Observation seen;
+  std::vector<std::string> declines;                            // why earlier draws were declined
+  std::optional<std::pair<Case, Observation>> first_draw = {};  // when it was
   enum class State : std::uint8_t { ran, passed_over, lost } state = State::passed_over;
 };
 
@@ -62,6 +77,8 @@ class Campaign {
       ticket.setting = check.setting;
     }
     closed_.resize(properties_.size());
+    declined_first_.resize(properties_.size());
+    once_ = std::vector<std::atomic<bool>>(properties_.size());
     open_tallies(run_, properties_);
   }
 
@@ -148,15 +165,29 @@ class Campaign {
   }
 
   void check(const Subject& subject, Ticket& ticket) {
-    const Property& property = *properties_[ticket.property];
-    if (ticket.drawn) {
-      ticket.test_case =
-          draw_case(property.name, options_.seed, ticket.campaign_index / properties_.size());
-    }
     ticket.setting = setting_for(subject, ticket);
+    if (!ticket.drawn) return check_once(subject, ticket);
+    for (std::uint64_t draw = 0; draw < kDrawsMost; ++draw) {
+      const std::uint64_t index = ticket.campaign_index / properties_.size();
+      ticket.test_case = draw_case(properties_[ticket.property]->name, options_.seed,
+                                   index + (draw << kDrawShift));
+      check_once(subject, ticket);
+      const Verdict& verdict = ticket.seen.verdict;
+      if (verdict.outcome != Outcome::declined || once_[ticket.property]) return;
+      if (draw + 1 == kDrawsMost) return;
+      if (stop_) {
+        ticket.state = Ticket::State::lost;
+        return;
+      }
+      if (draw == 0) ticket.first_draw = std::pair(ticket.test_case, ticket.seen);
+      ticket.declines.push_back(verdict.why);
+    }
+  }
+
+  void check_once(const Subject& subject, Ticket& ticket) {
     announce(check_of(ticket));
     begin_under(subject, ticket.setting);
-    ticket.seen = observe(subject, property, ticket.test_case);
+    ticket.seen = observe(subject, *properties_[ticket.property], ticket.test_case);
     // A worker that dies of the signal that stops us has not shown anything.
     const bool struck = stop_ && ticket.seen.verdict.outcome == Outcome::faulted;
     ticket.state = struck ? Ticket::State::lost : Ticket::State::ran;
@@ -195,10 +226,11 @@ class Campaign {
     counting_ = true;
     for (auto next = waiting_.begin(); next != waiting_.end() && next->first == counted_;
          next = waiting_.begin()) {
-      const Ticket ticket = std::move(next->second);
+      Ticket ticket = std::move(next->second);
       waiting_.erase(next);
       const bool counts = ticket.state == Ticket::State::ran && !closed_[ticket.property];
       lock.unlock();
+      if (counts && ticket.drawn) settle(ticket);
       const bool closes = counts && count_safely(ticket, subject);
       lock.lock();
       if (closes) closed_[ticket.property] = true;
@@ -209,6 +241,20 @@ class Campaign {
       changed_.notify_all();
     }
     counting_ = false;
+  }
+
+  /// In the order of the numbers: whether later cases of the property are drawn once, and that the
+  /// draws of a case that was taken before this was known do not count.
+  void settle(Ticket& ticket) {
+    std::atomic<bool>& once = once_[ticket.property];
+    std::uint64_t& declined = declined_first_[ticket.property];
+    if (once && ticket.first_draw) {
+      std::tie(ticket.test_case, ticket.seen) = *ticket.first_draw;
+      ticket.declines.clear();
+    }
+    if (declined == kOffered || once) return;
+    declined = ticket.seen.verdict.outcome == Outcome::declined ? declined + 1 : kOffered;
+    if (declined == kDeclinedFirst) once = true;
   }
 
   /// A listener that throws (a full disk) ends the campaign, not the program.
@@ -224,6 +270,7 @@ class Campaign {
   /// True when its property is to be closed. Only one thread at a time is here.
   bool count_ticket(const Ticket& ticket, const Subject& subject) {
     bool closes = false;
+    count_redrawn(run_, ticket.property, ticket.declines);
     count(run_, ticket.property, ticket.test_case, ticket.seen);
     if (ticket.setting) ++run_.models[model_of(*ticket.setting)];
     done_ = ticket.number + 1;
@@ -307,7 +354,9 @@ class Campaign {
 
   // Touched only by the thread that counts, and when all are joined.
   Run run_;
-  std::uint64_t done_ = 0;  // behind the highest number that is part of the run
+  std::vector<std::atomic<bool>> once_;        // by property: draw once; set by whoever counts
+  std::vector<std::uint64_t> declined_first_;  // by property: cases declined before one was not
+  std::uint64_t done_ = 0;                     // behind the highest number that is part of the run
   std::uint64_t lost_ = std::numeric_limits<std::uint64_t>::max();  // lowest that came to nothing
   std::map<std::pair<std::size_t, std::string>, std::uint64_t> kinds_;
   Clock::time_point progress_;

@@ -118,9 +118,9 @@ Subject fake_subject(FakeBehaviour behaviour) {
 std::string fingerprint(const Run& run) {
   std::string text = fmt::format("{} cases, next {}\n", run.cases(), run.next_index);
   for (const PropertyTally& t : run.tallies) {
-    text += fmt::format("{} {} {} {} {} {} {} {} {} {}\n", t.property, t.cases, t.held, t.violated,
-                        t.vacuous, t.declined, t.faulted, t.compared, t.margin_max,
-                        print(t.margin_case));
+    text += fmt::format("{} {} {} {} {} {} {} {} {} {} {}\n", t.property, t.cases, t.held,
+                        t.violated, t.vacuous, t.declined, t.redrawn, t.faulted, t.compared,
+                        t.margin_max, print(t.margin_case));
   }
   for (const Finding& f : run.findings) {
     text += fmt::format("{} | {} | {} | {}\n", f.property, print(f.found),

@@ -31,12 +31,13 @@ inline constexpr std::string_view kOtherReasons = "other reasons";
 struct PropertyTally {
   std::string property, statement;
   std::uint64_t cases = 0, held = 0, violated = 0, vacuous = 0, declined = 0, faulted = 0;
+  std::uint64_t redrawn = 0;   // draws that were declined, after which others were drawn instead
   std::uint64_t compared = 0;  // numbers judged
   double margin_max = 0;       // over verdicts that held
   Case margin_case;            // where it was met
   std::array<Index, 4> margin_where{};
-  // Why cases were declined, and how many for that reason. A reason may quote extents, so only the
-  // first kDeclinesMax are kept apart; the rest count as kOtherReasons.
+  // Why cases and draws were declined, and how many for that reason. A reason may quote extents, so
+  // only the first kDeclinesMax are kept apart; the rest count as kOtherReasons.
   std::map<std::string, std::uint64_t> declines;
 };
 

@@ -61,6 +61,12 @@ bool fails(const Observation& seen) {
   return seen.verdict.outcome == Outcome::violated || seen.verdict.outcome == Outcome::faulted;
 }
 
+void count_redrawn(Run& run, std::size_t property, std::span<const std::string> declines) {
+  PropertyTally& tally = run.tallies[property];
+  tally.redrawn += declines.size();
+  for (const std::string& why : declines) count_reason(tally, why);
+}
+
 void count(Run& run, std::size_t property, const Case& test_case, const Observation& seen) {
   const Verdict& verdict = seen.verdict;
   PropertyTally& tally = run.tallies[property];

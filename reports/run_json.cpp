@@ -1,6 +1,6 @@
 // run.json, schema 1: a Run as JSON and back. The schema is documented in README.md.
-// A property's `declines`, a list of `why` and `cases`, a finding's `setting`, and the run's
-// `counters` and `models`, numbers by name, came later: files without them are read too.
+// A property's `redrawn` and `declines`, a list of `why` and `cases`, a finding's `setting`, and
+// the run's `counters` and `models`, numbers by name, came later: files without them are read too.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,6 +64,7 @@ Json json_of(const PropertyTally& tally) {
           {"vacuous", tally.vacuous},
           {"declined", tally.declined},
           {"faulted", tally.faulted},
+          {"redrawn", tally.redrawn},
           {"compared", tally.compared},
           {"margin_max", number_of(tally.margin_max)},
           {"margin_case", json_of(tally.margin_case)},
@@ -80,6 +81,7 @@ PropertyTally read_tally(const Fields& fields) {
           .vacuous = fields.count("vacuous"),
           .declined = fields.count("declined"),
           .faulted = fields.count("faulted"),
+          .redrawn = fields.has("redrawn") ? fields.count("redrawn") : 0,
           .compared = fields.count("compared"),
           .margin_max = fields.number("margin_max"),
           .margin_case = read_case(fields, "margin_case"),

@@ -77,6 +77,8 @@ inline Run sample_run() {
   run.tallies[0].margin_where = {0, 1, 4, 31};
   run.tallies[0].declines = {{"prefill: softcap | sinks are not built", 5},
                              {"prefill: depth 65 is no multiple of 8", 2}};
+  run.tallies[0].redrawn = 5;
+  run.tallies[0].declines["prefill: keys 65 are no multiple of 16"] = 5;
   run.tallies[2].declines = {{"append is not offered", 5}};
   run.power["drops_one_key"] = {.refused = 900, .cases = 1000};
   run.power["lse_in_base_two"] = {.refused = 0, .cases = 12};

@@ -99,7 +99,7 @@ std::string declines(const Run& run) {
   }
   if (rows.empty()) return {};
   return "\n## What the subject declined\n\n"
-         "| property | declined because | cases |\n| --- | --- | --: |\n" +
+         "| property | declined because | times |\n| --- | --- | --: |\n" +
          rows;
 }
 

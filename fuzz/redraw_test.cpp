@@ -1,0 +1,85 @@
+// Drawing again what a subject declines: how much of a budget it saves, where it stops, and that it
+// depends on nothing but seed and number.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "fuzz/campaign.hpp"
+#include "fuzz/fake_world.hpp"
+#include "properties/domains/domain.hpp"
+
+namespace attest {
+namespace {
+
+Run run(const FakeBehaviour& behaviour, const CampaignOptions& options,
+        const CampaignEvents& events = {}) {
+  const std::atomic<bool> stop = false;
+  return run_campaign([&] { return fake_subject(behaviour); }, options, events, stop);
+}
+
+CampaignOptions cases(std::uint64_t count, unsigned threads = 2) {
+  CampaignOptions options;
+  options.budget_cases = count;
+  options.threads = threads;
+  return options;
+}
+
+FakeBehaviour accepting(bool (*accepted)(const Problem&)) {
+  return {{}, {}, [accepted](const Problem& p) { return !accepted(p); }};
+}
+
+TEST(Redraw, WhatIsDeclinedIsDrawnAgain) {
+  // One problem in twenty is accepted.
+  const FakeBehaviour choosy = accepting([](const Problem& p) { return p.queries <= 2; });
+  const attest::Run result = run(choosy, cases(300));
+  EXPECT_EQ(result.cases(), 300U);
+  std::uint64_t held = 0, redrawn = 0;
+  for (const PropertyTally& tally : result.tallies) {
+    EXPECT_EQ(tally.held + tally.declined, tally.cases) << tally.property;
+    EXPECT_EQ(tally.declines.at("no reason given"), tally.declined + tally.redrawn);
+    held += tally.held;
+    redrawn += tally.redrawn;
+  }
+  EXPECT_GT(held, 275U);  // 1 - 0.95^64 of them are 289
+  EXPECT_GT(redrawn, 15 * held);
+  EXPECT_LT(redrawn, 25 * held);
+  // What draws first is what was always drawn.
+  const attest::Run all = run(accepting([](const Problem& p) { return p.batch > 1; }), cases(300));
+  std::uint64_t first_declined = 0;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    first_declined += draw_case("second", 1, i).problem.batch == 1 ? 1 : 0;
+  }
+  EXPECT_GE(all.tallies[1].redrawn, first_declined);
+  EXPECT_EQ(all.tallies[1].held, 100U);
+  CampaignOptions alone = cases(120, 1);
+  const std::string one_thread = fingerprint(run(choosy, alone));
+  for (const unsigned threads : {2U, 5U}) {
+    alone.threads = threads;
+    EXPECT_EQ(fingerprint(run(choosy, alone)), one_thread) << threads << " threads";
+  }
+}
+
+TEST(Redraw, WhatIsNeverAcceptedIsSoonDrawnOnce) {
+  std::string fingerprints[3];
+  for (const unsigned threads : {1U, 2U, 5U}) {
+    std::uint64_t begun = 0;
+    CampaignEvents events;
+    events.about_to_run = [&](const PropertyCase&) { ++begun; };
+    const attest::Run none =
+        run(accepting([](const Problem&) { return false; }), cases(300, threads), events);
+    EXPECT_EQ(none.cases(), 300U);
+    for (const PropertyTally& tally : none.tallies) {
+      EXPECT_EQ(tally.declined, 100U);
+      EXPECT_EQ(tally.redrawn, 3U * 63);
+    }
+    if (threads == 1) {
+      EXPECT_EQ(begun, 300U + 3 * 3 * 63);
+    }
+    fingerprints[threads / 2] = fingerprint(none);
+  }
+  EXPECT_EQ(fingerprints[1], fingerprints[0]);
+  EXPECT_EQ(fingerprints[2], fingerprints[0]);
+}
+
+}  // namespace
+}  // namespace attest
