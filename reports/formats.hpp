@@ -111,6 +111,7 @@ struct TensorsFile {
   Values values;
   std::vector<std::string> names;             // present, in the file's order
   std::optional<std::vector<double>> o, lse;  // somebody's answer, (batch, head, row, column)
+  std::optional<std::string> precision;       // the metadata's entry: how the answer was rounded
 };
 /// `problem_line` (may be empty) holds words of a case line and overrides the metadata. Extents
 /// need not be said: they follow from the shapes; said, they must agree.

@@ -16,9 +16,9 @@
 namespace attest {
 namespace {
 
-constexpr std::string_view kNames[] = {"q",        "k",        "v",       "bias", "mask",
-                                       "sinks",    "slopes",   "o",       "lse",  "o_tail",
-                                       "lse_tail", "k_scales", "v_scales"};
+constexpr std::string_view kNames[] = {"q",        "k",        "v",        "bias",  "mask",
+                                       "sinks",    "slopes",   "o",        "lse",   "o_tail",
+                                       "lse_tail", "k_scales", "v_scales", "q_len", "kv_len"};
 
 /// One file while it is read.
 class Reader {
@@ -34,6 +34,9 @@ class Reader {
     order_.rows_before_heads = rows_before_heads();
     file.problem = read_problem();
     read_values(file);
+    if (const auto said = content_.metadata.find("precision"); said != content_.metadata.end()) {
+      file.precision = said->second;
+    }
     if (const auto* o = content_.find("o")) file.o = answer(*o, file.problem);
     if (const auto* lse = content_.find("lse")) file.lse = answer_lse(*lse, file.problem);
     return file;
@@ -119,35 +122,81 @@ class Reader {
     const Extent4 q = extents_of(needed("q", "the queries"), order_, where("q"));
     const Extent4 k = extents_of(needed("k", "the keys"), order_, where("k"));
     const Extent4 v = extents_of(needed("v", "the values"), order_, where("v"));
+    if (k[3] != q[3] && k[2] == q[3]) refuse_transposed("k", k, "rows as q has columns");
+    if (v[2] != k[2] && v[3] == k[2]) refuse_transposed("v", v, "columns as k has rows");
     append("q", fmt::format("q={}x{}x{}x{}", q[0], q[1], q[2], q[3]));
     append("kv", fmt::format("kv={}x{}x{}", k[1], k[2], v[3]));
-    // A line from metadata is complete: what it leaves out is the default.
+    // A line from metadata is complete, what it leaves out is the default; but of formats that are
+    // there to be seen no default is needed, and another program's line may leave them out.
     const Format input = input_format();
-    if (!from_metadata_) append("in", fmt::format("in={}", name_of(input)));
-    if (!from_metadata_) append("out", fmt::format("out={}", name_of(output_format(input))));
+    append("in", fmt::format("in={}", name_of(input)));
+    if (!from_metadata_ || content_.find("o") != nullptr) {
+      append("out", fmt::format("out={}", name_of(output_format(input))));
+    }
     for (const auto& [tensor, word] : kOptional) {
       if (content_.find(tensor) != nullptr) append(word, word);
     }
+    for (const char* lengths : {"q_len", "kv_len"}) append_lengths(lengths);
     try {
       return parse_problem(line_);
     } catch (const Error& error) {
-      throw Error(fmt::format("{}: in \"{}\": {}", file_name_, line_, error.what()));
+      const bool fits_otherwise = k[1] > 0 && q[1] % k[1] != 0 && k[2] > 0 && q[2] % k[2] == 0;
+      throw Error(fmt::format("{}: in \"{}\": {}{}", file_name_, line_, error.what(),
+                              fits_otherwise && !order_.rows_before_heads
+                                  ? "; if the file has rows before heads, say layout=bthd"
+                                  : ""));
     }
+  }
+
+  /// The word of a line that says the same as a tensor of lengths.
+  void append_lengths(const char* name) {
+    const StoredTensor* tensor = content_.find(name);
+    if (tensor == nullptr || says(name)) return;
+    std::string word;
+    for (Index n = 0; n < tensor->count(); ++n) {
+      word += fmt::format("{}{}", n == 0 ? "=" : ",", number_at(*tensor, n, where(name)));
+    }
+    append(name, name + word);
+  }
+
+  [[noreturn]] void refuse_transposed(std::string_view name, const Extent4& extent,
+                                      std::string_view what) const {
+    throw Error(
+        fmt::format("{}: shape {} is transposed: it has as many {}; store it as (batch, head, row, "
+                    "column)",
+                    where(name), shape_text({extent.begin(), extent.end()}), what));
   }
 
   Format output_format(Format input) const {
     const StoredTensor* o = content_.find("o");
+    if (o != nullptr && bytes_of(o->dtype) == 1) {
+      throw Error(fmt::format("{} is stored as {}; outputs are F64, F32, F16 or BF16", where("o"),
+                              name_of(o->dtype)));
+    }
     const Format format = o == nullptr ? input : format_of(o->dtype).value_or(Format::f32);
     return format == Format::f16 || format == Format::bf16 ? format : Format::f32;
+  }
+
+  /// What may have been meant by a shape that does not fit.
+  std::string axes_hint(const StoredTensor& stored, const Extent4& extent) const {
+    const Extent4 has = extents_of(stored, order_, where(stored.name));
+    if (Extent4{has[0], has[2], has[1], has[3]} == extent) {
+      return order_.rows_before_heads
+                 ? "; it seems to have heads before rows, but the file says rows before heads"
+                 : "; it seems to have rows before heads: then say layout=bthd, and store all so";
+    }
+    if (Extent4{has[0], has[1], has[3], has[2]} == extent) return "; its last two axes are swapped";
+    return "";
   }
 
   Tensor shaped(std::string_view name, const Extent4& extent, Format format) const {
     const StoredTensor& stored = needed(name, "which the Problem says is there");
     if (extents_of(stored, order_, where(name)) != extent) {
-      throw Error(fmt::format(
-          "{}: shape {} does not fit the Problem, which needs (batch, head, row, "
-          "column) = {}",
-          where(name), shape_text(stored.shape), shape_text({extent.begin(), extent.end()})));
+      throw Error(
+          fmt::format("{}: shape {} does not fit the Problem, which needs (batch, head, row, "
+                      "column) = {}{}",
+                      where(name), shape_text(stored.shape),
+                      shape_text({extent.begin(), extent.end()}), axes_hint(stored, extent)));
     }
     return tensor_of(stored, order_, format, where(name));
   }
@@ -236,10 +285,11 @@ class Reader {
   }
 
   std::vector<double> answer(const StoredTensor& o, const Problem& p) const {
-    if (extents_of(o, order_, where("o")) !=
-        Extent4{p.batch, p.query_heads, p.queries, p.v_depth}) {
-      throw Error(
-          fmt::format("{}: shape {} is not that of the output", where("o"), shape_text(o.shape)));
+    const Extent4 extent{p.batch, p.query_heads, p.queries, p.v_depth};
+    if (extents_of(o, order_, where("o")) != extent) {
+      throw Error(fmt::format(
+          "{}: shape {} is not that of the output, (batch, head, row, column) = {}{}", where("o"),
+          shape_text(o.shape), shape_text({extent.begin(), extent.end()}), axes_hint(o, extent)));
     }
     return numbers_of(o, order_, where("o"));
   }

@@ -258,6 +258,51 @@ TEST(TensorsFile, ScaledCachesAreWrittenAndReadBack) {
   }
 }
 
+TEST(TensorsFile, LengthsMayBeTensors) {
+  Builder file;
+  file.f32("q", {2, 1, 3, 1}, ramp(6)).f32("k", {2, 1, 4, 1}, ramp(8));
+  file.f32("v", {2, 1, 4, 1}, ramp(8)).add<std::int32_t>("kv_len", Dtype::I32, {2}, {4, 2});
+  file.add<std::int64_t>("q_len", Dtype::I64, {2}, {0, 3});
+  EXPECT_EQ(file.read().problem, parse_problem("q=2x1x3x1 kv=1x4x1 q_len=0,3 kv_len=4,2"));
+  EXPECT_EQ(file.read("kv_len=1,1").problem.key_lengths, (std::vector<Index>{1, 1}));
+  Builder wrong = small();
+  wrong.add<std::int32_t>("kv_len", Dtype::I32, {1}, {4});
+  EXPECT_REFUSED(wrong.refusal(), "kv_len=4");
+}
+
+TEST(TensorsFile, FormatsThatAreThereNeedNotBeSaid) {
+  const std::vector<std::uint16_t> ones{0x3f80, 0x3f80};
+  Builder file;
+  file.add("q", Dtype::BF16, {2, 1}, ones).add("k", Dtype::BF16, {2, 1}, ones);
+  file.add("v", Dtype::BF16, {2, 1}, ones).add("o", Dtype::BF16, {2, 1}, ones);
+  file.say("problem", "causal").say("precision", "fa2");
+  EXPECT_EQ(file.read().problem, parse_problem("q=1x1x2x1 kv=1x2x1 in=bf16 out=bf16 causal"));
+  EXPECT_EQ(file.read("out=f32").problem.output, Format::f32);
+  EXPECT_EQ(file.read().precision, "fa2");
+  EXPECT_EQ(small().read().precision, std::nullopt);
+  Builder eight = small();
+  eight.add<std::uint8_t>("o", Dtype::F8_E4M3, {2, 1}, {0, 0});
+  EXPECT_REFUSED(eight.refusal(), "o is stored as F8_E4M3; outputs are");
+}
+
+TEST(TensorsFile, AxesInAnotherOrderAreRecognised) {
+  Builder k;
+  k.f32("q", {2, 4}, ramp(8)).f32("k", {4, 3}, ramp(12)).f32("v", {3, 1}, ramp(3));
+  EXPECT_REFUSED(k.refusal(), "k: shape [1, 1, 4, 3] is transposed");
+  Builder v;
+  v.f32("q", {2, 4}, ramp(8)).f32("k", {3, 4}, ramp(12)).f32("v", {5, 3}, ramp(15));
+  EXPECT_REFUSED(v.refusal(), "v: shape [1, 1, 5, 3] is transposed");
+  Builder rows;  // (B, T, H, D)
+  rows.f32("q", {1, 5, 2, 1}, ramp(10)).f32("k", {1, 7, 1, 1}, ramp(7));
+  rows.f32("v", {1, 7, 1, 1}, ramp(7));
+  EXPECT_REFUSED(rows.refusal(), "if the file has rows before heads, say layout=bthd");
+  Builder o;
+  o.f32("q", {1, 2, 5, 1}, ramp(10)).f32("k", {1, 1, 3, 1}, ramp(3));
+  o.f32("v", {1, 1, 3, 1}, ramp(3)).f32("o", {1, 5, 2, 1}, ramp(10));
+  EXPECT_REFUSED(o.refusal(), "o: shape [1, 5, 2, 1] is not that of the output");
+  EXPECT_REFUSED(o.refusal(), "rows before heads");
+}
+
 TEST(TensorsFile, AnswersAreRead) {
   Builder file = small();
   file.add<double>("o", Dtype::F64, {2, 1}, {0.1, 0.2}).f32("lse", {1, 2}, {3, 4});

@@ -19,8 +19,8 @@ TEST_F(CommandLine, TeachesItself) {
   for (const char* part : {"Examples:", "attest replay", "Exit code 0", "footprint"}) {
     EXPECT_NE(help.out.find(part), std::string::npos) << part;
   }
-  for (const char* command :
-       {"gate", "fuzz", "run", "replay", "compare", "oracle", "measure", "footprint", "list"}) {
+  for (const char* command : {"gate", "fuzz", "run", "replay", "compare", "oracle", "judge",
+                              "measure", "footprint", "list"}) {
     const Ran one = run(std::string(command) + " --help");
     EXPECT_EQ(one.exit_code, 0) << command;
     EXPECT_NE(one.out.find(std::string("Example:\n  attest ") + command), std::string::npos)
@@ -259,7 +259,7 @@ TEST_F(CommandLine, ListsWhatItsCataloguesHold) {
   const Ran ran = run("list");
   EXPECT_EQ(ran.exit_code, 0);
   for (const char* part : {"causality", "needle", "bf16", "skeleton", "drops_one_key", "window",
-                           "sm_90", "worst:SEED", "racecheck"}) {
+                           "sm_90", "worst:SEED", "racecheck", "fa2", "p_format=FORMAT"}) {
     EXPECT_NE(ran.out.find(part), std::string::npos) << part;
   }
   EXPECT_EQ(run("list formats").out.find("f32"), 0U);

@@ -173,6 +173,28 @@ std::vector<OptionWord> grid_words(MeasureCommand& options) {
            .place = &options.cases}};
 }
 
+CommandWord judge_words(JudgeOptions& options) {
+  return {.name = "judge",
+          .what = "anybody's output, from any machine or framework, element by element",
+          .example = "attest judge out.safetensors --problem causal --path 'fa2 block=128'",
+          .act = [&options] { return judge(options); },
+          .options = {{.name = "what",
+                       .what = "safetensors file: q, k, v, what else went in, and o or lse or both",
+                       .place = &options.what,
+                       .required = true},
+                      {.name = "--problem",
+                       .what = "words of a case line: causal, scale=, align=, lse=two, ...",
+                       .place = &options.problem},
+                      {.name = "--path",
+                       .what = "how the kernel rounds: a name of `attest list paths`, fields of "
+                               "`attest list precision`, or both; else the file's entry precision",
+                       .place = &options.path},
+                      {.name = "--json", .what = "file for the verdict", .place = &options.json},
+                      {.name = "-o,--out",
+                       .what = "safetensors file for margins and accepted ranges of all elements",
+                       .place = &options.out}}};
+}
+
 CommandWord measure_words(MeasureCommand& options) {
   CommandWord command{
       .name = "measure",
@@ -292,6 +314,7 @@ std::vector<CommandWord> command_words(AllOptions& options) {
   commands.push_back(replay_words(options.replay));
   commands.push_back(compare_words(options.compare));
   commands.push_back(oracle_words(options.oracle));
+  commands.push_back(judge_words(options.judge));
   commands.push_back(measure_words(options.measure));
   commands.push_back(footprint_words(options.footprint));
   commands.push_back(

@@ -35,6 +35,7 @@ struct AllOptions {
   ReplayOptions replay;
   CompareOptions compare;
   OracleOptions oracle;
+  JudgeOptions judge;
   MeasureCommand measure;
   FootprintOptions footprint;
   RunCommand run;

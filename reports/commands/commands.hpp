@@ -76,6 +76,14 @@ struct OracleOptions {
 };
 int oracle(const OracleOptions& options);
 
+struct JudgeOptions {
+  std::string what;     // a safetensors file that holds o or lse, and what they were computed from
+  std::string problem;  // words of a case line
+  std::string path;     // a precision line; empty: the file's own
+  std::string json, out;  // files; empty: none
+};
+int judge(const JudgeOptions& options);
+
 struct MeasureCommand {
   SubjectOptions subject = {.case_seconds = 60, .emulation = {.checks = "none"}};
   // Errors over a grid.

@@ -13,6 +13,7 @@ Examples:
   attest replay 'q=1x2x3x8 kv=1x5x8 causal' --property causality
   attest replay attest-report/findings/NAME    a finding, with the very tensors it was found on
   attest oracle mine.safetensors -o truth.safetensors --problem causal
+  attest judge out.safetensors --problem causal --path 'fa2 block=128'    a GPU's output, with its inputs
   attest footprint --layers 32 --kv-heads 8 --depth 128 --tokens 8192 --format bf16
 
 Exit code 0: nothing violated and enough was proven. 1: the subject is wrong. 2: could not tell.)";

@@ -1,0 +1,314 @@
+// judge on files as another program would write them, byte by byte: what is right passes, a planted
+// defect of each kind is refused where it is, and what cannot be judged says why.
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "reports/commands/ran.hpp"
+#include "reports/safetensors.hpp"
+
+namespace attest {
+namespace {
+
+/// To nearest even, written here anew: the test must not share its rounding with what it tests.
+std::uint16_t bf16_bits(float number) {
+  const auto bits = std::bit_cast<std::uint32_t>(number);
+  return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
+}
+float bf16(float number) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bf16_bits(number)) << 16);
+}
+
+/// Tensors of (batch 1, heads, rows, columns), and causal attention over them in f32 with P in
+/// bf16, as FlashAttention computes it: blocks of keys from the last to the first.
+struct Written {
+  static constexpr int kHeads = 2, kQueries = 5, kKeys = 9, kDepth = 8, kBlock = 4;
+  std::vector<float> q, k, v, o, lse;
+  float scale = 1 / std::sqrt(8.0F);
+  bool causal = true;
+  int dropped = 0;  // keys at the end of what a row sees
+
+  Written() {
+    unsigned state = 1;
+    for (auto [tensor, count] : {std::pair{&q, kHeads * kQueries}, {&k, kKeys}, {&v, kKeys}}) {
+      for (int n = 0; n < count * kDepth; ++n) {
+        state = state * 1664525U + 1013904223U;
+        tensor->push_back(bf16(static_cast<float>(state >> 8) * 0x1p-22F - 2));
+      }
+    }
+    compute();
+  }
+
+  void compute() {
+    o.clear();
+    lse.clear();
+    for (int row = 0; row < kHeads * kQueries; ++row) {
+      const int seen = causal ? row % kQueries + kKeys - kQueries + 1 : kKeys;
+      attend(&q[static_cast<std::size_t>(row * kDepth)], seen - dropped);
+    }
+  }
+
+  void attend(const float* query, int seen) {
+    float max = -INFINITY, sum = 0;
+    std::vector<float> acc(kDepth);
+    for (int start = (seen - 1) / kBlock * kBlock; start >= 0; start -= kBlock) {
+      const int stop = std::min(seen, start + kBlock);
+      std::vector<float> s;
+      float top = max;
+      for (int j = start; j < stop; ++j) {
+        float x = 0;
+        for (int c = 0; c < kDepth; ++c)
+          x += query[c] * k[static_cast<std::size_t>(j * kDepth + c)];
+        s.push_back(x * scale);
+        top = std::max(top, s.back());
+      }
+      const float rescale = std::exp(max - top);
+      sum *= rescale;
+      for (float& a : acc) a *= rescale;
+      max = top;
+      for (int j = start; j < stop; ++j) {
+        const float p = std::exp(s[static_cast<std::size_t>(j - start)] - max);
+        sum += p;
+        for (int c = 0; c < kDepth; ++c) {
+          acc[static_cast<std::size_t>(c)] += bf16(p) * v[static_cast<std::size_t>(j * kDepth + c)];
+        }
+      }
+    }
+    for (const float a : acc) o.push_back(bf16(a / sum));
+    lse.push_back(max + std::log(sum));
+  }
+};
+
+/// A safetensors file, from the format's description: a length, JSON, bytes.
+class FileWriter {
+ public:
+  void f32(const std::string& name, const std::string& shape, const std::vector<float>& numbers) {
+    std::string bytes(numbers.size() * 4, '\0');
+    std::memcpy(bytes.data(), numbers.data(), bytes.size());
+    add(name, "F32", shape, bytes);
+  }
+  void bf16(const std::string& name, const std::string& shape, const std::vector<float>& numbers) {
+    std::string bytes;
+    for (const float number : numbers) {
+      bytes += static_cast<char>(bf16_bits(number) & 0xff);
+      bytes += static_cast<char>(bf16_bits(number) >> 8);
+    }
+    add(name, "BF16", shape, bytes);
+  }
+  void add(const std::string& name, const std::string& dtype, const std::string& shape,
+           const std::string& bytes) {
+    if (!header_.empty()) header_ += ",";
+    header_ += "\"" + name + "\":{\"dtype\":\"" + dtype + "\",\"shape\":[" + shape +
+               "],\"data_offsets\":[" + std::to_string(data_.size()) + "," +
+               std::to_string(data_.size() + bytes.size()) + "]}";
+    data_ += bytes;
+  }
+  std::string metadata = R"("format":"pt")";
+
+  void write(const std::filesystem::path& path) const {
+    const std::string header = "{\"__metadata__\":{" + metadata + "}," + header_ + "}";
+    std::ofstream file(path, std::ios::binary);
+    for (int i = 0; i < 8; ++i)
+      file.put(static_cast<char>(std::uint64_t{header.size()} >> (8 * i)));
+    file << header << data_;
+  }
+
+ private:
+  std::string header_, data_;
+};
+
+class JudgeCommand : public CommandLine {
+ protected:
+  static constexpr const char* kWords = " --problem causal --path 'fa2 block=4'";
+
+  /// Writes inputs and those of o and lse that are asked for.
+  void write(const Written& it, bool with_o = true, bool with_lse = true,
+             const std::string& metadata = R"("format":"pt")") const {
+    FileWriter file;
+    file.metadata = metadata;
+    file.bf16("q", "1,2,5,8", it.q);
+    file.bf16("k", "1,1,9,8", it.k);
+    file.bf16("v", "1,1,9,8", it.v);
+    if (with_o) file.bf16("o", "1,2,5,8", it.o);
+    if (with_lse) file.f32("lse", "1,2,5", it.lse);
+    file.write(folder_ / "out.safetensors");
+  }
+  Ran judged(const std::string& words = kWords) const {
+    return run("judge out.safetensors --json v.json" + words);
+  }
+  nlohmann::json verdict() const { return nlohmann::json::parse(text_of(folder_ / "v.json")); }
+};
+
+TEST_F(JudgeCommand, ARightAnswerIsAccepted) {
+  write({});
+  const Ran ran = judged(std::string(kWords) + " -o v.safetensors");
+  EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+  EXPECT_EQ(ran.last_line(), "all 90 numbers are accepted");
+  const auto json = verdict();
+  EXPECT_EQ(json["schema"], 1);
+  EXPECT_EQ(json["problem"], "q=1x2x5x8 kv=1x9x8 in=bf16 out=bf16 causal");
+  EXPECT_EQ(json["precision"]["block"], 4);
+  EXPECT_EQ(json["tensors"]["o"]["accepted"], 80);
+  EXPECT_EQ(json["tensors"]["lse"]["refused"], 0);
+  EXPECT_LE(json["tensors"]["o"]["margin_max"].get<double>(), 1);
+  EXPECT_GT(json["tensors"]["o"]["margin_max"].get<double>(), 0);
+  const MappedFile file(folder_ / "v.safetensors");
+  const Safetensors tensors = parse_safetensors(file.bytes(), "v");
+  EXPECT_EQ(tensors.tensors.size(), 6U);
+  for (const char* name : {"o_margin", "o_low", "o_high"}) {
+    EXPECT_EQ(tensors.find(name)->shape, (std::vector<Index>{1, 2, 5, 8})) << name;
+  }
+  EXPECT_EQ(tensors.find("lse_margin")->shape, (std::vector<Index>{1, 2, 5}));
+  const Written it;
+  for (std::size_t n = 0; n < it.o.size(); ++n) {
+    const auto number = [&](const char* name) {
+      double x = 0;
+      std::memcpy(&x, tensors.find(name)->bytes.data() + 8 * n, 8);
+      return x;
+    };
+    EXPECT_LE(number("o_low"), it.o[n]);
+    EXPECT_GE(number("o_high"), it.o[n]);
+    EXPECT_LE(number("o_margin"), 1);
+  }
+}
+
+TEST_F(JudgeCommand, APlantedDefectIsRefusedWhereItIs) {
+  const std::pair<const char*, std::function<void(Written&)>> defects[] = {
+      {"one number", [](Written& w) { w.o[3 * 8 + 5] += 0.5F; }},
+      {"NaN", [](Written& w) { w.o[3 * 8 + 5] = NAN; }},
+      {"a row of zeros", [](Written& w) { std::fill_n(&w.o[3 * 8], 8, 0.0F); }},
+      {"lse of a row", [](Written& w) { w.lse[3] += 0x1p-10F; }},
+  };
+  for (const auto& [name, plant] : defects) {
+    Written it;
+    plant(it);
+    write(it);
+    const Ran ran = judged();
+    EXPECT_EQ(ran.exit_code, 1) << name << ran.out;
+    const auto json = verdict();
+    ASSERT_EQ(json["refused_rows"].size(), 1U) << name;
+    EXPECT_EQ(json["refused_rows"][0],
+              (nlohmann::json{{"batch", 0}, {"head", 0}, {"first", 3}, {"last", 3}}))
+        << name;
+    EXPECT_NE(ran.out.find("batch 0, head 0, row 3\n"), std::string::npos) << ran.out;
+  }
+  const auto worst = verdict()["tensors"]["lse"]["worst"][0];
+  EXPECT_EQ(worst["where"], (nlohmann::json{0, 0, 3, 0}));
+  EXPECT_GT(worst["ulps"].get<double>(), 0);
+  EXPECT_GT(worst["got"].get<double>(), worst["high"].get<double>());
+}
+
+TEST_F(JudgeCommand, WhatIsWrongEverywhereIsRefused) {
+  const std::pair<const char*, std::function<void(Written&)>> defects[] = {
+      {"the last key is dropped", [](Written& w) { w.dropped = 1; }},
+      {"no scale", [](Written& w) { w.scale = 1; }},
+      {"not causal", [](Written& w) { w.causal = false; }},
+      {"another head", [](Written& w) { std::rotate(w.q.begin(), w.q.begin() + 40, w.q.end()); }},
+  };
+  for (const auto& [name, plant] : defects) {
+    Written it;
+    const auto q = it.q;
+    plant(it);
+    it.compute();
+    it.q = q;
+    write(it);
+    EXPECT_EQ(judged().exit_code, 1) << name;
+    EXPECT_GT(verdict()["tensors"]["o"]["refused"].get<int>(), 8) << name;
+  }
+}
+
+TEST_F(JudgeCommand, EitherTensorIsEnough) {
+  write({}, true, false);
+  EXPECT_EQ(judged().exit_code, 0);
+  EXPECT_FALSE(verdict()["tensors"].contains("lse"));
+  write({}, false, true);
+  EXPECT_EQ(judged().exit_code, 0);
+  EXPECT_FALSE(verdict()["tensors"].contains("o"));
+  write({}, false, false);
+  refuses(std::string("judge out.safetensors") + kWords, {"nothing to judge", "neither"});
+}
+
+TEST_F(JudgeCommand, ThePathMayStandInTheFile) {
+  write({});
+  refuses("judge out.safetensors --problem causal",
+          {"out.safetensors", "--path", "fa2", "attest list paths", "metadata"});
+  write({}, true, true, R"("precision":"fa2 block=4","problem":"causal")");
+  EXPECT_EQ(judged("").exit_code, 0);
+  EXPECT_EQ(verdict()["precision"]["falling"], true);
+  // An f32 kernel's weights are not rounded to bf16: its bound refuses what these became.
+  EXPECT_EQ(judged(" --path f32").exit_code, 1);
+  write({}, true, true, R"("precision":"fa2 blok=4")");
+  refuses("judge out.safetensors", {"metadata entry precision", "column 5", "'block'"});
+  refuses("judge out.safetensors --path 'fa2 block=-1'", {"precision, column 11", "block is -1"});
+}
+
+TEST_F(JudgeCommand, WhatCannotBeJudgedSaysWhy) {
+  Written it;
+  FileWriter file;
+  file.bf16("q", "1,2,5,8", it.q);
+  file.bf16("k", "1,1,9,8", it.k);
+  file.bf16("v", "1,1,9,8", it.v);
+  it.o[7] = 0.1F;
+  file.f32("o", "1,2,5,8", it.o);
+  file.write(folder_ / "out.safetensors");
+  refuses(std::string("judge out.safetensors --problem 'causal out=bf16' --path fa2"),
+          {"out.safetensors: o: element 7 is 0.1", "no bf16 number", "out=FORMAT"});
+  write(it);
+  refuses(std::string("judge out.safetensors -o out.safetensors") + kWords, {"replace"});
+  refuses(std::string("judge absent.safetensors") + kWords, {"absent.safetensors"});
+  refuses(std::string("judge out.safetensors --problem cuasal --path fa2"),
+          {"did you mean 'causal'"});
+  std::fill(it.q.begin(), it.q.end(), INFINITY);
+  write(it);
+  const Ran ran = judged();
+  EXPECT_EQ(ran.exit_code, 2) << ran.out;
+  EXPECT_NE(ran.last_line().find("nothing was judged"), std::string::npos);
+  EXPECT_NE(ran.out.find("80 not judged because nothing is promised"), std::string::npos)
+      << ran.out;
+}
+
+TEST_F(JudgeCommand, RowsMayComeBeforeHeads) {
+  const Written it;
+  const auto turned = [](const std::vector<float>& heads) {  // (H, T, D) to (T, H, D)
+    std::vector<float> rows;
+    for (std::size_t t = 0; t < 5; ++t) {
+      for (std::size_t h = 0; h < 2; ++h) {
+        rows.insert(rows.end(), &heads[(h * 5 + t) * 8], &heads[(h * 5 + t) * 8] + 8);
+      }
+    }
+    return rows;
+  };
+  FileWriter file;
+  file.bf16("q", "1,5,2,8", turned(it.q));
+  file.bf16("k", "1,9,1,8", it.k);
+  file.bf16("v", "1,9,1,8", it.v);
+  file.bf16("o", "1,5,2,8", turned(it.o));
+  file.f32("lse", "1,2,5", it.lse);
+  file.write(folder_ / "out.safetensors");
+  refuses(std::string("judge out.safetensors") + kWords, {"say layout=bthd"});
+  EXPECT_EQ(judged(" --problem 'causal layout=bthd' --path 'fa2 block=4'").exit_code, 0);
+  file.metadata = R"("axes":"bthd")";
+  file.write(folder_ / "out.safetensors");
+  EXPECT_EQ(judged().exit_code, 0);
+}
+
+TEST_F(JudgeCommand, RowsBehindALengthAreNotJudged) {
+  Written it;
+  it.causal = false;  // so that a shorter query length moves no diagonal
+  it.compute();
+  std::fill_n(&it.o[3 * 8], 16, NAN);
+  std::fill_n(&it.o[8 * 8], 16, NAN);
+  std::fill_n(&it.lse[3], 2, NAN);
+  std::fill_n(&it.lse[8], 2, NAN);
+  write(it);
+  const Ran ran = judged(" --problem q_len=3 --path 'fa2 block=4'");
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_NE(ran.out.find("32 behind a query length"), std::string::npos) << ran.out;
+  EXPECT_EQ(verdict()["tensors"]["lse"]["behind_length"], 4);
+  EXPECT_EQ(judged(" --path 'fa2 block=4'").exit_code, 1);
+}
+
+}  // namespace
+}  // namespace attest

@@ -1,0 +1,71 @@
+// Judgement: what the bound says of every element of somebody's answer, and its text, JSON and
+// tensors. Knows neither files' names nor where the answer came from.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "properties/given.hpp"
+#include "reference/bound/acceptance.hpp"
+#include "reports/formats.hpp"
+
+namespace attest {
+
+/// A number that was refused.
+struct Refusal {
+  std::array<Index, 4> where{};  // (batch, head, row, column)
+  double got = 0, low = 0, high = 0;
+  double margin = 0;  // how far the bound was used; infinite for what must be met exactly
+  double ulps = 0;    // numbers of the format from the nearest accepted one; infinite for NaN
+};
+
+inline constexpr std::size_t kWorst = 10;
+
+/// What became of the elements of one tensor; the counts add up to `elements`.
+struct JudgedTensor {
+  Index elements = 0, accepted = 0, refused = 0;
+  Index behind = 0;  // not judged: behind a query length
+  Index unpromised =
+      0;  // not judged: the bound promises nothing there (values not finite, overflow)
+  double margin_max = 0;
+  std::array<Index, 4> margin_where{};
+  std::vector<double> margin, low, high;  // NaN where not judged
+  std::vector<Refusal> worst;             // the largest margins first, at most kWorst
+};
+
+/// Query rows [first, last] of one head with a refused number.
+struct RowRange {
+  Index batch = 0, head = 0, first = 0, last = 0;
+};
+
+struct Judgement {
+  Problem problem;
+  PrecisionPath path;
+  std::optional<JudgedTensor> o, lse;               // what was given
+  std::array<Index, kStrengthNames.size()> rows{};  // by the strength that judged their o
+  std::vector<RowRange> refused_rows;               // in order
+  std::vector<Refusal> worst;                       // the largest margins first, at most kWorst
+  std::vector<std::string> remarks;                 // what the refusals may mean, one sentence each
+
+  Index judged() const;
+  Index refused() const;
+};
+
+Judgement judge(const Problem& problem, const Values& values, const PrecisionPath& path,
+                const Given& given);
+
+/// 0: all that was judged was accepted, and something was. 1: something was refused. 2: nothing was
+/// judged.
+Conclusion conclusion_of(const Judgement& judgement);
+
+std::string text_of(const Judgement& judgement);
+/// README.md has the schema.
+std::string json_of(const Judgement& judgement, std::string_view version, std::string_view file);
+/// o_margin, o_low, o_high and the same of lse, in F64.
+void write_judgement_file(const std::filesystem::path& path, const Judgement& judgement);
+
+}  // namespace attest

@@ -1,0 +1,168 @@
+// A Judgement as text for people, as JSON, and as tensors.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "reference/precision_text.hpp"
+#include "reference/text.hpp"
+#include "reports/judgement.hpp"
+#include "reports/precision_json.hpp"
+#include "reports/rendering.hpp"
+#include "reports/safetensors.hpp"
+#include "reports/strict_json.hpp"
+
+namespace attest {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint64_t kSchema = 1;
+constexpr std::size_t kRangesShown = 12;  // a line or two; the JSON has all
+
+using Each = std::pair<std::string_view, const std::optional<JudgedTensor>*>;
+std::array<Each, 2> tensors_of(const Judgement& judgement) {
+  return {Each{"o", &judgement.o}, Each{"lse", &judgement.lse}};
+}
+
+std::string counts_text(std::string_view name, const JudgedTensor& tensor) {
+  std::string text = fmt::format("{:<5}{} elements: {} accepted, {} refused", name, tensor.elements,
+                                 tensor.accepted, tensor.refused);
+  if (tensor.behind > 0) text += fmt::format(", {} behind a query length", tensor.behind);
+  if (tensor.unpromised > 0) {
+    text += fmt::format(
+        ", {} not judged because nothing is promised for values that are not finite or overflow",
+        tensor.unpromised);
+  }
+  if (tensor.accepted + tensor.refused > 0) {
+    text += fmt::format("; margin at most {} at {}", short_number(tensor.margin_max),
+                        place_of(tensor.margin_where));
+  }
+  return text + "\n";
+}
+
+std::string strengths_text(const Judgement& judgement) {
+  std::vector<std::string> pieces;
+  for (std::size_t n = 0; n < kStrengthNames.size(); ++n) {
+    if (judgement.rows[n] > 0) {
+      pieces.push_back(fmt::format("{} {}", kStrengthNames[n], judgement.rows[n]));
+    }
+  }
+  return fmt::format("rows judged by the bound: {}\n",
+                     pieces.empty() ? "none" : joined(pieces, ", "));
+}
+
+std::string rows_text(const Judgement& judgement) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const RowRange& range : judgement.refused_rows) {
+    if (++shown > kRangesShown) {
+      return text + fmt::format("  and {} more ranges of rows\n",
+                                judgement.refused_rows.size() - kRangesShown);
+    }
+    text += fmt::format("  batch {}, head {}, {}\n", range.batch, range.head,
+                        range.first == range.last
+                            ? fmt::format("row {}", range.first)
+                            : fmt::format("rows {} to {}", range.first, range.last));
+  }
+  return text;
+}
+
+std::string worst_text(std::string_view name, const std::vector<Refusal>& worst) {
+  std::string text = fmt::format("  {:<6}{:<22}{:>16}  {:<36}{:>10}{:>12}\n", "worst",
+                                 "[batch,head,row,col]", "got", "accepted", "margin", "ulps off");
+  for (const Refusal& each : worst) {
+    const auto& at = each.where;
+    const std::string range = each.low == each.high
+                                  ? fmt::format("{:.9g}", each.low)
+                                  : fmt::format("{:.9g} to {:.9g}", each.low, each.high);
+    text += fmt::format("  {:<6}{:<22}{:>16.9g}  {:<36}{:>10}{:>12}\n", name,
+                        fmt::format("[{},{},{},{}]", at[0], at[1], at[2], at[3]), each.got, range,
+                        short_number(each.margin), each.ulps);
+  }
+  return text;
+}
+
+Json json_of(const Refusal& refusal) {
+  return {{"where", refusal.where},
+          {"got", number_of(refusal.got)},
+          {"low", number_of(refusal.low)},
+          {"high", number_of(refusal.high)},
+          {"margin", number_of(refusal.margin)},
+          {"ulps", number_of(refusal.ulps)}};
+}
+
+Json json_of(const JudgedTensor& tensor) {
+  Json worst = Json::array();
+  for (const Refusal& refusal : tensor.worst) worst.push_back(json_of(refusal));
+  return {{"elements", tensor.elements},         {"accepted", tensor.accepted},
+          {"refused", tensor.refused},           {"behind_length", tensor.behind},
+          {"unpromised", tensor.unpromised},     {"margin_max", number_of(tensor.margin_max)},
+          {"margin_where", tensor.margin_where}, {"worst", worst}};
+}
+
+}  // namespace
+
+std::string text_of(const Judgement& judgement) {
+  std::string text;
+  for (const auto& [name, tensor] : tensors_of(judgement)) {
+    if (*tensor) text += counts_text(name, **tensor);
+  }
+  text += strengths_text(judgement);
+  if (judgement.refused() > 0) {
+    text += "refused in\n" + rows_text(judgement);
+    for (const auto& [name, tensor] : tensors_of(judgement)) {
+      if (*tensor && (*tensor)->refused > 0) text += worst_text(name, (*tensor)->worst);
+    }
+  }
+  for (const std::string& remark : judgement.remarks) text += remark + "\n";
+  return text;
+}
+
+std::string json_of(const Judgement& judgement, std::string_view version, std::string_view file) {
+  const Conclusion conclusion = conclusion_of(judgement);
+  Json json = {{"schema", kSchema},
+               {"version", version},
+               {"file", file},
+               {"problem", print(judgement.problem)},
+               {"path", print(judgement.path)},
+               {"precision", json_of(judgement.path)},
+               {"conclusion", {{"exit_code", conclusion.exit_code}, {"reason", conclusion.reason}}},
+               {"tensors", Json::object()},
+               {"rows", Json::object()},
+               {"refused_rows", Json::array()},
+               {"remarks", judgement.remarks}};
+  for (const auto& [name, tensor] : tensors_of(judgement)) {
+    if (*tensor) json["tensors"][std::string(name)] = json_of(**tensor);
+  }
+  for (std::size_t n = 0; n < kStrengthNames.size(); ++n) {
+    json["rows"][std::string(kStrengthNames[n])] = judgement.rows[n];
+  }
+  for (const RowRange& range : judgement.refused_rows) {
+    json["refused_rows"].push_back({{"batch", range.batch},
+                                    {"head", range.head},
+                                    {"first", range.first},
+                                    {"last", range.last}});
+  }
+  return text_of(json);
+}
+
+void write_judgement_file(const std::filesystem::path& path, const Judgement& judgement) {
+  const Problem& p = judgement.problem;
+  Safetensors content;
+  content.metadata = {
+      {"axes", "bhtd"}, {"problem", print(p)}, {"precision", print(judgement.path)}};
+  for (const auto& [name, tensor] : tensors_of(judgement)) {
+    if (!*tensor) continue;
+    std::vector<Index> shape{p.batch, p.query_heads, p.queries};
+    if (name == "o") shape.push_back(p.v_depth);
+    const JudgedTensor& judged = **tensor;
+    for (const auto& [what, numbers] :
+         {std::pair{"_margin", &judged.margin}, {"_low", &judged.low}, {"_high", &judged.high}}) {
+      content.tensors.push_back(
+          {std::string(name) + what, Dtype::F64, shape, std::as_bytes(std::span(*numbers))});
+    }
+  }
+  write_whole(path, print_safetensors(content));
+}
+
+}  // namespace attest
