@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "reference/bound/order_free.hpp"
+#include "reference/bound/running.hpp"
 #include "reference/formats.hpp"
 #include "reference/oracle/exact.hpp"
 
@@ -39,13 +41,82 @@ double Accepted::error_of(double got, std::size_t at) const {
   return std::max(0.0, distance - std::min(ulp(format, got), ulp(format, beside)) / 2);
 }
 
+namespace {
+
+/// The narrowest radius of every element of a row, and the strongest bound that gave one.
+class RowAcceptance {
+ public:
+  RowAcceptance(const bound::Row& row, const bound::Rows& q, const bound::Rows& k,
+                const bound::Rows& v, Strength at_most)
+      : row_(row), v_(v), at_most_(at_most), any_(bound::scores_of(row, q, k)) {
+    const bool follow = at_most != Strength::order_free && row.path.in_order;
+    if (follow) followed_ = bound::scores_of(row, q, k, true);
+  }
+
+  void judge(std::size_t at, Acceptance& out) const {
+    take(bound::order_free_row(row_, any_, v_), at, out);
+    if (at_most_ == Strength::order_free || !any_.judged || any_.keys.empty()) return;
+    if (followed_) {
+      if (take(bound::order_free_row(row_, *followed_, v_), at, out)) {
+        out.strength[at] = Strength::running;
+      }
+    }
+    follow(false, at, out);
+    if (at_most_ == Strength::quantised) follow(true, at, out);
+  }
+
+ private:
+  bool take(const bound::RowBounds& bounds, std::size_t at, Acceptance& out) const {
+    bool narrower = false;
+    for (std::size_t c = 0; c < bounds.before.size(); ++c) {
+      double& radius = out.o.radius[at * bounds.before.size() + c];
+      if (!(bounds.before[c] < radius)) continue;
+      radius = bounds.before[c];
+      narrower = true;
+    }
+    out.lse.radius[at] = std::min(out.lse.radius[at], bounds.lse);
+    return narrower;
+  }
+
+  void follow(bool quantised, std::size_t at, Acceptance& out) const {
+    const auto row = bound::followed_row(row_, followed_ ? *followed_ : any_, v_, quantised);
+    if (!row) return;
+    for (std::size_t c = 0; c < row->radius.size(); ++c) {
+      const std::size_t element = at * row->radius.size() + c;
+      // Where the order-free bound promises nothing something may overflow.
+      double& radius = out.o.radius[element];
+      if (radius == kInfinity || !(row->radius[c] < radius)) continue;
+      radius = row->radius[c];
+      if (quantised) out.o.centre[element] = row->centre[c];
+      out.strength[at] = quantised ? Strength::quantised : Strength::running;
+    }
+  }
+
+  const bound::Row& row_;
+  const bound::Rows& v_;
+  const Strength at_most_;
+  const bound::Scores any_;
+  std::optional<bound::Scores> followed_;
+};
+
+}  // namespace
+
+Acceptance acceptance_around(const Truth& truth, const Problem& problem, const Values& values,
+                             const PrecisionPath& path, Strength at_most) {
+  const std::vector<double> unknown(truth.o.size(), kInfinity);
+  Acceptance out{{problem.output, truth.o, unknown},
+                 {Format::f32, truth.lse, std::vector<double>(truth.lse.size(), kInfinity)},
+                 std::vector<Strength>(truth.lse.size(), Strength::order_free)};
+  bound::for_each_row(
+      problem, values, path,
+      [&](const bound::Row& row, const bound::Rows& q, const bound::Rows& k, const bound::Rows& v,
+          std::size_t at) { RowAcceptance(row, q, k, v, at_most).judge(at, out); });
+  return out;
+}
+
 Acceptance acceptance(const Problem& problem, const Values& values, const PrecisionPath& path,
-                      Strength) {
-  const Truth truth = exact_attention(problem, values);
-  const Bounds bounds = order_free_bounds(problem, values, path);
-  return {{problem.output, truth.o, bounds.o_before},
-          {Format::f32, truth.lse, bounds.lse},
-          std::vector<Strength>(truth.lse.size(), Strength::order_free)};
+                      Strength at_most) {
+  return acceptance_around(exact_attention(problem, values), problem, values, path, at_most);
 }
 
 }  // namespace attest

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reference/oracle/exact.hpp"
 #include "reference/precision.hpp"
 #include "reference/values.hpp"
 
@@ -45,5 +46,9 @@ struct Acceptance {
 /// Error: none that could refuse a correct kernel; the truth's own radius is in the interval.
 Acceptance acceptance(const Problem& problem, const Values& values, const PrecisionPath& path,
                       Strength at_most = Strength::quantised);
+
+/// The same where the truth is at hand.
+Acceptance acceptance_around(const Truth& truth, const Problem& problem, const Values& values,
+                             const PrecisionPath& path, Strength at_most = Strength::quantised);
 
 }  // namespace attest

@@ -1,4 +1,4 @@
-// Every constant of the order-free bound, once, with its source. bound/README.md says where each
+// Every constant of the bounds, once, with its source. bound/README.md says where each
 // enters and why; it refers to the names here and repeats no number.
 #pragma once
 
@@ -15,18 +15,22 @@ inline constexpr double kFlush = 0x1p-126;
 /// so that neither its own rounding errors nor a factor log2(e) < 2 can carry it over.
 inline constexpr double kOverflow = 0x1p126;
 
-/// What one step of a tensor core's f32 accumulation does to the magnitudes in it, in roundings. A
-/// step aligns up to L exact products and the accumulator to the largest exponent, truncates each
-/// to F bits behind it (the largest loses nothing), adds exactly and truncates the sum to 24 bits:
-/// L 2^-F + 2^-23 of the largest magnitude. (L, F) is (4, 23) on V100, (8, 24) on A100 and Ada,
-/// (16, 25) on H100 and B200: 10 kU on each. One more for an accumulator that is added in f32.
-/// Source: Khattak and Mikaitis, arXiv:2512.07004; MMA-Sim, arXiv:2511.10909.
-/// README, "Tensor cores".
-inline constexpr double kTensorStepRoundings = 11;
+/// What one step of a tensor core's f32 accumulation may lose, in roundings. A step aligns up to L
+/// exact products and the accumulator to the largest exponent, truncates each to F bits behind it
+/// (the largest loses nothing), adds exactly and truncates the sum to 24 bits. Aligning loses L
+/// units of 2^-F of the largest magnitude: (L, F) is (4, 23) on V100, (8, 24) on A100 and Ada,
+/// (16, 25) on H100 and B200, 8 kU on each. Truncation loses 2^-23 of the sum, 2 kU; one more for
+/// an accumulator that is added in f32. Source: Khattak and Mikaitis, arXiv:2512.07004; MMA-Sim,
+/// arXiv:2511.10909. README, "Tensor cores".
+inline constexpr double kAlignRoundings = 8;
+inline constexpr double kTruncateRoundings = 3;
+inline constexpr double kTensorStepRoundings = kAlignRoundings + kTruncateRoundings;
 
 /// The same for 8-bit operands on Ada and Hopper: L at most 32, F = 13 and a sum truncated to 14
 /// bits. Newer cores are finer. The same sources.
-inline constexpr double kTensorStepRoundings8 = 33 * 0x1p11 + 1;
+inline constexpr double kAlignRoundings8 = 32 * 0x1p11;
+inline constexpr double kTruncateRoundings8 = 0x1p11 + 1;
+inline constexpr double kTensorStepRoundings8 = kAlignRoundings8 + kTruncateRoundings8;
 
 /// Roundings of q.k besides its own sum: fl(log2 e), its product with the scale, and the product
 /// with q.k or, term by term, with q. README, step S2.
@@ -58,6 +62,10 @@ inline constexpr double kDistanceRoundings = 5;
 /// Roundings of the reference when one weight uses fl(m c) and a rescale uses m: one for the block
 /// of the key, one for the last block. README, step S4.
 inline constexpr double kReferenceRoundings = 2;
+
+/// The first of them: fl(m c) of the block in which a weight is cast. README, "Weights at the
+/// cast".
+inline constexpr double kCastReferenceRoundings = 1;
 
 /// Roundings in softcap relative to min(|s|, cap): the cap to f32, on both sides (2), s / cap or
 /// s * fl(1 / cap) (2), the product with the cap (1), fl(log2 e) and its product when weights are

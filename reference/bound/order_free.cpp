@@ -28,6 +28,9 @@ struct Weights {
   double swing = 1;        // by which factor a rounded reference may move all weights
   double log_error = 0;    // of one logarithm of a row sum
   double rescales = 0;     // R
+  double most = 1;         // what a weight may be when it is cast, and what it is relative to
+  double unit = 1;
+  double cast = 0;  // relative error of a weight when it is cast
   bool split = false;
   bool small_theta() const { return theta_mean < 0.5; }
 };
@@ -41,6 +44,39 @@ double rescales_of(const Row& row, const Scores& scores) {
   const Index blocks = std::min(count - 1, span / block + (span % block == 0 ? 0 : 1));
   return static_cast<double>(blocks + (scores.sink.empty() ? 0 : 1) +
                              (row.problem.splits > 1 ? 1 : 0));
+}
+
+/// By what a v is multiplied that meets what is lost of its weight, should that be subnormal in the
+/// format of P: by 0 when it cannot be, by 1, or by the reciprocal of a scale that joined the
+/// weight before the cast.
+double subnormal_share(const Row& row, const Term& key, double factor) {
+  if (row.path.p_format == Format::f32) return 0;
+  const double least = key.weight * std::exp2(row.path.p_shift) * std::exp(-key.exponent);
+  const double normal = smallest_normal(row.path.p_format);
+  return std::max(least < normal ? 1.0 : 0.0, least * factor < normal ? 1 / factor : 0.0);
+}
+
+/// S7, where the row sum adds cast weights: what the cast of subnormal ones may lose of it.
+double lost_in_sum(const Row& row, const Weights& w) {
+  double count = 0;
+  for (const Term& key : w.keys) count += subnormal_share(row, key, 1);
+  return kUnderflowRoom * w.swing * count * ulp(row.path.p_format, 0) / 2 / w.unit / w.sum;
+}
+
+/// Shares of the sum, and what the errors of all exponents do to it.
+void share_out(Weights& w) {
+  for (auto* terms : {&w.keys, &w.sink}) {
+    for (Term& term : *terms) {
+      term.share = term.weight / w.sum;
+      // The second form lets a weight that underflows meet an error that overflows.
+      term.theta_share = term.exponent < 1
+                             ? term.share * std::expm1(term.exponent)
+                             : std::exp(term.logit - w.reference + term.exponent) / w.sum;
+      w.theta_mean += term.theta_share;
+      w.exponent_mean += term.share * term.exponent;
+      w.exponent_max = std::max(w.exponent_max, term.exponent);
+    }
+  }
 }
 
 Weights weigh(const Row& row, const Scores& scores) {
@@ -60,10 +96,14 @@ Weights weigh(const Row& row, const Scores& scores) {
     error = std::max(error, sink.logit_error);
   }
   const auto count = static_cast<double>(w.keys.size() + w.sink.size());
-  const double log_count = std::log(count);
+  const double extra = extra_exponent(row.path), log_count = std::log(count) + extra;
+  w.unit = std::exp2(row.path.p_shift);
+  w.most = std::exp2(declared(row.path.lazy, 0)) * w.unit;
+  w.cast = row.path.p_format == Format::f32 ? 0 : unit_roundoff(row.path.p_format);
   w.log_error =
       declared(row.path.log_error, 0) * std::max(1.0, log_count) + kLogRoundings * kU * log_count;
-  w.shift_magnitude = w.split ? magnitude + error + log_count : std::fabs(w.reference) + error;
+  w.shift_magnitude =
+      w.split ? magnitude + error + log_count : std::fabs(w.reference) + error + extra;
 
   w.swing = std::exp(kReferenceRoundings * kU * (magnitude + error));
 
@@ -77,35 +117,27 @@ Weights weigh(const Row& row, const Scores& scores) {
   }
   const auto charge = [&](Term& term, double distance) {
     const double visits = w.split ? 2 : 1;  // within its split, and when splits are combined
-    term.exponent =
-        term.logit_error + common + visits * kDistanceRoundings * kU * (distance + 2 * error);
+    term.exponent = term.logit_error + common +
+                    visits * kDistanceRoundings * kU * (distance + extra + 2 * error);
+    if (row.path.sums_cast && term.j >= 0) term.exponent += as_exponent(w.cast);
     term.weight = std::exp(term.logit - w.reference);
     w.sum += term.weight;
   };
   for (Term& key : w.keys) charge(key, w.reference - key.logit);
   for (Term& sink : w.sink) charge(sink, w.keys.empty() ? 0 : std::fabs(sink.logit - key_max));
-  for (auto* terms : {&w.keys, &w.sink}) {
-    for (Term& term : *terms) {
-      term.share = term.weight / w.sum;
-      // The second form lets a weight that underflows meet an error that overflows.
-      term.theta_share = term.exponent < 1
-                             ? term.share * std::expm1(term.exponent)
-                             : std::exp(term.logit - w.reference + term.exponent) / w.sum;
-      w.theta_mean += term.theta_share;
-      w.exponent_mean += term.share * term.exponent;
-      w.exponent_max = std::max(w.exponent_max, term.exponent);
-    }
-  }
+  share_out(w);
   const double parts =
       w.split ? 1 + std::min(static_cast<double>(row.problem.splits), count) : 0;  // S9
   if (!w.keys.empty()) {                                                           // S6
     const auto span = static_cast<double>(w.keys.back().j - w.keys.front().j + 1);
     const auto products = static_cast<double>(w.keys.size());
-    const double sums = sum_roundings(row.path, row.problem.input, products, span);
+    const double sums =
+        sum_roundings(row.path, value_operand(row.path, row.problem.input), products, span);
     const double scaled = row.values.v_scales ? kCacheScaleRoundings : 0;
     w.kappa_value = roundings(sums + w.rescales + parts + scaled);
   }
   w.kappa_sum = roundings(count + w.rescales + parts);  // S7
+  if (row.path.sums_cast) w.kappa_sum += lost_in_sum(row, w);
   return w;
 }
 
@@ -119,19 +151,10 @@ struct Column {
   bool finite = true;
 };
 
-/// By what a v is multiplied that meets what is lost of its weight, should that be subnormal in the
-/// format of P: by 0 when it cannot be, by 1, or by the reciprocal of a scale that joined the
-/// weight before the cast.
-double subnormal_share(const Row& row, const Term& key, double factor) {
-  if (row.path.p_format == Format::f32) return 0;
-  const double least = key.weight * std::exp(-key.exponent);
-  const double normal = smallest_normal(row.path.p_format);
-  return std::max(least < normal ? 1.0 : 0.0, least * factor < normal ? 1 / factor : 0.0);
-}
-
 std::vector<Column> columns_of(const Row& row, const Scores& scores, const Weights& w,
                                const Rows& v) {
   const bool tensor = row.path.tensor_step != 0;
+  const double exponential = declared(row.path.exp_error, kFaithful);
   std::vector<Column> columns(static_cast<std::size_t>(row.problem.v_depth));
   for (Index j : scores.readable) {
     for (std::size_t c = 0; c < columns.size(); ++c) {
@@ -142,9 +165,9 @@ std::vector<Column> columns_of(const Row& row, const Scores& scores, const Weigh
     const double stretch = key.share + key.theta_share;
     const double factor = v.scale_of(key.j);
     const double subnormal_part = subnormal_share(row, key, factor);
-    const bool in_range =
-        factor >= 1 / kCacheScaleMost && factor <= kCacheScaleMost &&
-        factor * w.swing * 2 < facts(row.path.p_format).max_finite;  // it may join the weight
+    const bool in_range = factor >= 1 / kCacheScaleMost && factor <= kCacheScaleMost &&
+                          factor * w.swing * w.most * (1 + exponential) <
+                              facts(row.path.p_format).max_finite;  // it may join the weight
     for (std::size_t c = 0; c < columns.size(); ++c) {
       Column& column = columns[c];
       const double value = v.row(key.j)[c], size = std::fabs(value);
@@ -178,7 +201,8 @@ std::vector<Column> columns_of(const Row& row, const Scores& scores, const Weigh
 double lost_of_subnormal_p(const Row& row, const Weights& w) {
   const Format format = row.path.p_format;
   const double cast = ulp(format, 0) / 2;
-  return row.path.tensor_step == 0 ? cast : cast + w.kappa_value * smallest_normal(format);
+  const double aligning = row.path.tensor_step == 0 ? 0 : w.kappa_value * smallest_normal(format);
+  return (cast + aligning) / w.unit;
 }
 
 /// One element of O, before it is rounded to the output format and after.
@@ -188,10 +212,14 @@ struct ElementBound {
 
 /// S5 to S8.
 ElementBound bound_of(const Row& row, const Weights& w, const Column& column) {
-  if (!(column.total * w.swing < kOverflow)) return {};  // also catches NaN
+  if (!(column.total * w.swing * w.most < kOverflow)) return {};  // also catches NaN
   if (row.path.p_format != Format::f32 && w.swing > 2) return {};
-  const Format p_format = row.path.p_format, output = row.problem.output;
-  const double rounding_p = p_format == Format::f32 ? 0 : unit_roundoff(p_format);  // S5
+  const Format output = row.problem.output;
+  // S5. What the row sum has as well is in Theta, unless a scale made it another rounding.
+  const bool shared = row.path.sums_cast && !(row.path.scales_in_p && row.values.v_scales);
+  const double rounding_p = shared               ? 0
+                            : row.path.sums_cast ? (1 + w.cast) / (1 - w.cast) - 1
+                                                 : w.cast;
   double deviation = column.high - column.low, mean = column.largest, size = column.largest;
   double sum = 1, extra = row.path.tensor_step == 0 ? 0 : smallest_normal(row.problem.input);
   if (w.small_theta()) {
@@ -211,7 +239,7 @@ ElementBound bound_of(const Row& row, const Weights& w, const Column& column) {
   const double quotient = std::pow(1 + division, w.split ? 2 : 1) / (1 - w.kappa_sum) - 1;  // S8
   const double flushed = 4 * kFlush * w.swing * (w.split ? 2 : 1) *
                          (static_cast<double>(w.keys.size()) + w.rescales + 4) *
-                         (1 + column.largest);
+                         (1 + column.largest) / std::min(1.0, w.unit);
   const double before = deviation + numerator + (size + deviation + numerator) * quotient + flushed;
   const double reach = size + before * (1 + kEvaluation);
   const double limit = facts(output).max_finite;
@@ -222,61 +250,57 @@ ElementBound bound_of(const Row& row, const Weights& w, const Column& column) {
 
 double lse_bound_of(const Row& row, const Weights& w) {
   const double count = static_cast<double>(w.keys.size() + w.sink.size());
-  if (w.kappa_sum >= 0.5 || count * w.swing >= kOverflow) return kInfinity;
+  if (w.kappa_sum >= 0.5 || !(count * w.swing * w.most < kOverflow)) return kInfinity;
   const double in_sum =
       std::max(std::log1p(w.theta_mean), w.exponent_mean) - std::log1p(-w.kappa_sum);
   const double lse = std::fabs(w.reference + std::log(w.sum));
   double nats = in_sum + kShiftRoundings * kU * w.shift_magnitude + w.log_error;
   nats += kLseRoundings * kU * (lse + nats);
-  nats += kFlush * w.swing * (2 * count + 4);
+  nats += kFlush * w.swing * (2 * count + 4) / std::min(1.0, w.unit);
   const double unit = row.problem.lse_base == LogBase::two ? kLog2e : 1.0;
   return promise(nats * unit * (1 + kEvaluation));
 }
 
-/// Row `number` of all; where nothing is promised the bounds stay infinite.
-void bound_row(const Row& row, const Rows& q, const Rows& k, const Rows& v, std::size_t number,
-               Bounds& bounds) {
-  const Scores scores = scores_of(row, q, k);
-  if (!scores.judged) return;
+}  // namespace
+
+namespace bound {
+
+RowBounds order_free_row(const Row& row, const Scores& scores, const Rows& v) {
+  RowBounds bounds;
   const auto width = static_cast<std::size_t>(row.problem.v_depth);
+  bounds.before.assign(width, scores.judged && scores.keys.empty() ? 0 : kInfinity);
+  bounds.after = bounds.before;
+  if (!scores.judged) return bounds;
   if (scores.keys.empty()) {
-    for (std::size_t at = number * width; at < (number + 1) * width; ++at) {
-      bounds.o[at] = bounds.o_before[at] = 0;
-    }
-    bounds.lse[number] = scores.sink.empty() ? 0.0 : lse_bound_of(row, weigh(row, scores));
-    return;
+    bounds.lse = scores.sink.empty() ? 0.0 : lse_bound_of(row, weigh(row, scores));
+    return bounds;
   }
   const Weights w = weigh(row, scores);
   const std::vector<Column> columns = columns_of(row, scores, w, v);
   for (std::size_t c = 0; c < width; ++c) {
     const ElementBound bound = bound_of(row, w, columns[c]);
-    bounds.o[number * width + c] = bound.after;
-    bounds.o_before[number * width + c] = bound.before;
+    bounds.after[c] = bound.after;
+    bounds.before[c] = bound.before;
   }
-  bounds.lse[number] = lse_bound_of(row, w);
+  bounds.lse = lse_bound_of(row, w);
+  return bounds;
 }
 
-}  // namespace
+}  // namespace bound
 
 Bounds order_free_bounds(const Problem& p, const Values& values, const PrecisionPath& path) {
   const auto rows = static_cast<std::size_t>(p.batch * p.query_heads * p.queries);
   const auto width = static_cast<std::size_t>(p.v_depth);
   const std::vector<double> unknown(rows * width, kInfinity);
   Bounds bounds{unknown, unknown, std::vector<double>(rows, kInfinity)};
-  const Index group = p.query_heads / p.kv_heads;
-  for (Index b = 0; b < p.batch; ++b) {
-    for (Index kv_head = 0; kv_head < p.kv_heads; ++kv_head) {
-      const Rows k = rows_of(values.k, values.k_scales, b, kv_head, key_length(p, b));
-      const Rows v = rows_of(values.v, values.v_scales, b, kv_head, key_length(p, b));
-      for (Index h = kv_head * group; h < (kv_head + 1) * group; ++h) {
-        const Rows q = rows_of(values.q, {}, b, h, query_length(p, b));
-        for (Index i = 0; i < query_length(p, b); ++i) {
-          const auto number = static_cast<std::size_t>((b * p.query_heads + h) * p.queries + i);
-          bound_row({p, values, path, b, h, i}, q, k, v, number, bounds);
-        }
-      }
-    }
-  }
+  for_each_row(p, values, path,
+               [&](const Row& row, const Rows& q, const Rows& k, const Rows& v, std::size_t at) {
+                 const RowBounds one = order_free_row(row, scores_of(row, q, k), v);
+                 const auto first = static_cast<std::ptrdiff_t>(at * width);
+                 std::copy(one.after.begin(), one.after.end(), bounds.o.begin() + first);
+                 std::copy(one.before.begin(), one.before.end(), bounds.o_before.begin() + first);
+                 bounds.lse[at] = one.lse;
+               });
   return bounds;
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 #include <vector>
 
+#include "reference/bound/roundings.hpp"
+#include "reference/bound/scores.hpp"
 #include "reference/subject.hpp"
 #include "reference/values.hpp"
 
@@ -23,4 +25,14 @@ struct Bounds {
 };
 Bounds order_free_bounds(const Problem& problem, const Values& values, const PrecisionPath& path);
 
+namespace bound {
+
+/// The same of one row, from its scores and the values of its head.
+struct RowBounds {
+  std::vector<double> after, before;
+  double lse = kInfinity;
+};
+RowBounds order_free_row(const Row& row, const Scores& scores, const Rows& v);
+
+}  // namespace bound
 }  // namespace attest

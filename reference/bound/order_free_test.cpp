@@ -26,9 +26,9 @@ Refusal refusals(Mistake mistake, Recipe recipe, Problem p) {
     const Values values = random_values(p, random);
     recipe.mistake = mistake;
     Tally tally;
-    judge(p, exact_attention(p, values), order_free_bounds(p, values, path_of(recipe)),
+    judge(p, acceptance(p, values, path_of(recipe), Strength::order_free),
           simulate(p, values, recipe), tally);
-    if (tally.o_ratio > 1) ++count.refused;
+    if (tally.refused > 0) ++count.refused;
   }
   return count;
 }

@@ -11,11 +11,26 @@
 namespace attest::bound {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr double kLn2 = 0x1.62e42fefa39efp-1;  // ln 2 to double
 
 /// (1 + u)^n - 1: what n roundings can do to a number. Higham, Accuracy and Stability of Numerical
 /// Algorithms, 2nd ed., lemma 3.1, without its simplification to n u / (1 - n u).
 inline double roundings(double n) {
   return std::expm1(n * std::log1p(kU));
+}
+
+/// What one step of tensor cores may lose: relative to the largest magnitude in it, and relative to
+/// the sum that it leaves.
+struct Step {
+  double align, truncate;
+};
+inline Step step_of(Format operand) {
+  return bytes_of(operand) == 1 ? Step{kAlignRoundings8 * kU, kTruncateRoundings8 * kU}
+                                : Step{kAlignRoundings * kU, kTruncateRoundings * kU};
+}
+/// The operand of P V that decides how tensor cores add.
+inline Format value_operand(const PrecisionPath& path, Format input) {
+  return bytes_of(path.p_format) < bytes_of(input) ? path.p_format : input;
 }
 
 /// What happens to the terms of a sum of `products` products, none of which is further than `span`
@@ -41,6 +56,12 @@ inline double as_exponent(double relative_error) {
 /// What a subject declares may be anything; less than `least` is not believed, NaN is no promise.
 inline double declared(double error, double least) {
   return std::isnan(error) ? kInfinity : std::max(error, least);
+}
+
+/// In nats: by how much a weight may exceed 1 when it is cast, and what a factor adds to its
+/// exponent.
+inline double extra_exponent(const PrecisionPath& path) {
+  return kLn2 * (declared(path.lazy, 0) + declared(std::fabs(path.p_shift), 0));
 }
 
 /// Where infinite declarations meet zeros no number comes out, and no promise either.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reference/bound/inner_product.hpp"
 #include "reference/bound/roundings.hpp"
 #include "reference/oracle/exact.hpp"
 
@@ -27,30 +28,20 @@ Rows rows_of(const Tensor& tensor, const std::optional<Tensor>& scales, Index b,
 namespace {
 
 /// S1 to S3: the logit of key j and how far off a kernel may compute it.
-Term score(const Row& row, Index j, const double* q, double q_norm, const Rows& k, bool& judged) {
+Term score(const Row& row, Index j, const double* q, double q_norm, const Rows& k, bool follow,
+           bool& judged) {
   const Problem& p = row.problem;
-  const bool tensor = row.path.tensor_step != 0, scaled = row.values.k_scales.has_value();
-  const double factor = k.scale_of(j);
-  double x = 0, a = 0;
-  for (Index c = 0; c < p.depth; ++c) {
-    const double product = q[c] * k.row(j)[c];
-    x += product;
-    a += tensor ? aligned(p.input, q[c]) * aligned(p.input, k.row(j)[c] / factor) * factor
-                : std::fabs(product);
-  }
-  const double k_norm = k.norm_of(j);
+  const double factor = k.scale_of(j), k_norm = k.norm_of(j);
+  const InnerProduct product = inner_product(row, q, k, j, follow);  // S1 and S2
   const double scale = std::fabs(static_cast<double>(p.scale)),
                depth = static_cast<double>(p.depth);
-  const int bits = facts(p.input).precision + facts(cache_format(p)).precision;
-  const bool exact = bits <= facts(Format::f32).precision && !scaled && !tensor;
-  const double sums = sum_roundings(row.path, p.input, depth - (exact ? 1 : 0), depth);  // S1
   const double flushed = kFlush * std::max(1.0, factor) *
                          (scale * (q_norm + k_norm + 2 * depth) + 2 * k_norm + 2 * depth + 8);
-  const double factors = kScaleRoundings + (scaled ? kCacheScaleRoundings : 0);
-  double error = scale * a * roundings(sums + factors) + flushed;  // S2
-  double logit = p.scale * x;
+  double error = scale * product.error + flushed;
+  double logit = p.scale * product.sum;
   double magnitude = std::fabs(logit) + error;
-  double largest = std::max(1.0, scale) * std::max(1.0, 1 / factor) * (a + error) + q_norm * scale;
+  double largest = std::max(1.0, scale) * std::max(1.0, 1 / factor) * (product.magnitude + error) +
+                   q_norm * scale;
   if (!(factor >= 1 / kCacheScaleMost && factor <= kCacheScaleMost)) judged = false;
 
   if (p.softcap > 0) {  // S3
@@ -86,7 +77,7 @@ Term score(const Row& row, Index j, const double* q, double q_norm, const Rows& 
 
 }  // namespace
 
-Scores scores_of(const Row& row, const Rows& q, const Rows& k) {
+Scores scores_of(const Row& row, const Rows& q, const Rows& k, bool follow) {
   Scores scores;
   for (Index j = 0; j < key_length(row.problem, row.b); ++j) {
     if (!visible(row.problem, row.values, row.b, row.i, j)) continue;
@@ -100,7 +91,7 @@ Scores scores_of(const Row& row, const Rows& q, const Rows& k) {
       if (!(norm * q_norm * scale < kOverflow)) scores.judged = false;
       continue;
     }
-    scores.keys.push_back(score(row, j, q.row(row.i), q.norm_of(row.i), k, scores.judged));
+    scores.keys.push_back(score(row, j, q.row(row.i), q.norm_of(row.i), k, follow, scores.judged));
   }
   if (row.values.sinks && row.values.sinks->at(row.h) != -kInfinity) {
     const double sink = row.values.sinks->at(row.h);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "reference/oracle/exact.hpp"
 #include "reference/subject.hpp"
 #include "reference/values.hpp"
 
@@ -47,7 +48,28 @@ struct Scores {
 Rows rows_of(const Tensor& tensor, const std::optional<Tensor>& scales, Index b, Index h,
              Index count);
 
-/// `q` and `k` are the rows of the row's heads.
-Scores scores_of(const Row& row, const Rows& q, const Rows& k);
+/// `q` and `k` are the rows of the row's heads. With `follow` the errors are those of the declared
+/// order of columns, if there is one, and otherwise of any order.
+Scores scores_of(const Row& row, const Rows& q, const Rows& k, bool follow = false);
+
+/// Calls `visit` with every row that is judged, its heads' q, k and v, and its number among all
+/// (batch, query_heads, queries).
+template <class Visit>
+void for_each_row(const Problem& p, const Values& values, const PrecisionPath& path, Visit visit) {
+  const Index group = p.query_heads / p.kv_heads;
+  for (Index b = 0; b < p.batch; ++b) {
+    for (Index kv_head = 0; kv_head < p.kv_heads; ++kv_head) {
+      const Rows k = rows_of(values.k, values.k_scales, b, kv_head, key_length(p, b));
+      const Rows v = rows_of(values.v, values.v_scales, b, kv_head, key_length(p, b));
+      for (Index h = kv_head * group; h < (kv_head + 1) * group; ++h) {
+        const Rows q = rows_of(values.q, {}, b, h, query_length(p, b));
+        for (Index i = 0; i < query_length(p, b); ++i) {
+          visit(Row{p, values, path, b, h, i}, q, k, v,
+                static_cast<std::size_t>((b * p.query_heads + h) * p.queries + i));
+        }
+      }
+    }
+  }
+}
 
 }  // namespace attest::bound

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #if defined(__SSE__)
 #include <xmmintrin.h>
 #endif
 
+#include "reference/bound/simulated_sums.hpp"
 #include "reference/formats.hpp"
 #include "reference/oracle/exact.hpp"
 
@@ -59,8 +61,7 @@ class RowKernel {
       if (sees(j)) keys.push_back(j);
     }
     apply_mistake(keys);
-    if (recipe_.reverse) std::reverse(keys.begin(), keys.end());
-    const Partial all = recipe_.splits > 1 ? combined(keys) : attended(keys);
+    const Partial all = recipe_.splits > 1 ? combined(keys) : attended(keys, 0);
     finish(all, keys.empty(), o, lse);
   }
 
@@ -85,59 +86,6 @@ class RowKernel {
     return recipe_.fma ? std::fma(a, b, c) : a * b + c;
   }
 
-  float sum(std::vector<float> terms) const {
-    if (terms.empty()) return 0;
-    if (!recipe_.pairwise) {
-      float total = 0;
-      for (float term : terms) total += term;
-      return total;
-    }
-    for (std::size_t width = terms.size(); width > 1; width = (width + 1) / 2) {
-      for (std::size_t n = 0; n < width / 2; ++n) terms[n] += terms[width - 1 - n];
-    }
-    return terms[0];
-  }
-
-  /// sum + x.y over all columns or keys as tensor cores add it (reference/bound/README.md).
-  float tensor_sum(float sum, const std::vector<float>& x, const std::vector<float>& y,
-                   Format x_format, Format y_format) const {
-    const auto step = static_cast<std::size_t>(recipe_.tensor_step);
-    for (std::size_t first = 0; first < x.size(); first += step) {
-      sum = tensor_add(sum, x, y, first, std::min(x.size(), first + step), x_format, y_format);
-    }
-    return sum;
-  }
-
-  float tensor_add(float sum, const std::vector<float>& x, const std::vector<float>& y,
-                   std::size_t first, std::size_t last, Format x_format, Format y_format) const {
-    const bool narrow = bytes_of(x_format) == 1;
-    const int kept = narrow                     ? 13
-                     : recipe_.tensor_step == 4 ? 23
-                     : recipe_.tensor_step == 8 ? 24
-                                                : 25;
-    const auto exponent = [](double number, Format format) {
-      return std::max(std::ilogb(number), facts(format).exponent_min);
-    };
-    int largest = std::numeric_limits<int>::min();
-    if (sum != 0) largest = exponent(static_cast<double>(sum), Format::f32);
-    for (std::size_t n = first; n < last; ++n) {
-      if (x[n] == 0 || y[n] == 0) continue;
-      largest = std::max(largest, exponent(static_cast<double>(x[n]), x_format) +
-                                      exponent(static_cast<double>(y[n]), y_format));
-    }
-    if (largest == std::numeric_limits<int>::min()) return 0;
-    double total = std::trunc(std::ldexp(static_cast<double>(sum), kept - largest));
-    for (std::size_t n = first; n < last; ++n) {
-      const double product = static_cast<double>(x[n]) * static_cast<double>(y[n]);
-      total += std::trunc(std::ldexp(product, kept - largest));  // exact: integers below 2^53
-    }
-    if (total == 0) return 0;
-    const int precision = narrow ? 14 : 24;
-    const int unit = std::max(std::ilogb(total) - precision + 1, 0);
-    total = std::ldexp(std::trunc(std::ldexp(total, -unit)), unit);
-    return static_cast<float>(std::ldexp(total, largest - kept));
-  }
-
   float factor_of(const std::optional<Tensor>& scales, Index kv_head, Index j) const {
     return static_cast<float>(scale_at(scales, b_, kv_head, j));
   }
@@ -149,7 +97,8 @@ class RowKernel {
       q.push_back(static_cast<float>(values_.q.at(b_, h_, i_, c)));
       k.push_back(static_cast<float>(values_.k.at(b_, kv_head, j, c)));
     }
-    return tensor_sum(0, q, k, p_.input, p_.input) * factor_of(values_.k_scales, kv_head, j);
+    return tensor_sum(0, q, k, p_.input, p_.input, recipe_.tensor_step) *
+           factor_of(values_.k_scales, kv_head, j);
   }
 
   float dot(Index j) const {
@@ -167,7 +116,7 @@ class RowKernel {
       chain = multiply_add(q, k, chain);
       products.push_back(q * k);
     }
-    const float x = recipe_.pairwise ? sum(products) : chain;
+    const float x = recipe_.pairwise ? sum_of(products, true) : chain;
     return recipe_.scales_weights ? x * k_scale : x;
   }
 
@@ -215,47 +164,111 @@ class RowKernel {
     return raw_ ? std::exp2((before - after) * factor_) : weight(before, after, 0);
   }
 
-  Partial attended(const std::vector<Index>& keys) const {
-    Partial state;
-    const auto width = static_cast<std::size_t>(p_.v_depth);
-    state.acc.assign(width, 0.0F);
-    const Index kv_head = h_ / (p_.query_heads / p_.kv_heads);
-    for (std::size_t start = 0; start < keys.size();) {
-      const auto stop = std::min(keys.size(), start + static_cast<std::size_t>(recipe_.block));
-      std::vector<float> logits, weights;
-      for (std::size_t n = start; n < stop; ++n) logits.push_back(logit(keys[n]));
-      const float m = std::max(state.m, *std::max_element(logits.begin(), logits.end()));
-      const float alpha = recipe_.mistake == Mistake::no_rescale ? 1.0F : rescale(state.m, m);
-      state.m = m;
-      for (std::size_t n = start; n < stop; ++n) {
-        weights.push_back(weight(logits[n - start], m, keys[n]));
-      }
-      state.l = multiply_add(state.l, alpha, sum(weights));
-      for (std::size_t c = 0; c < width; ++c) {
-        float& acc = state.acc[c];
-        acc *= alpha;
-        std::vector<float> products, cast, column;
-        for (std::size_t n = start; n < stop; ++n) {
-          const float v_scale = factor_of(values_.v_scales, kv_head, keys[n]);
-          const bool joins = recipe_.scales_weights || recipe_.tensor_step != 0;
-          const float weight = joins ? weights[n - start] * v_scale : weights[n - start];
-          const auto p = static_cast<float>(rounded(recipe_.p_format, static_cast<double>(weight)));
-          auto v = static_cast<float>(values_.v.at(b_, kv_head, keys[n], static_cast<Index>(c)));
-          if (!joins) v *= v_scale;
-          cast.push_back(p);
-          column.push_back(v);
-          if (!recipe_.pairwise && recipe_.tensor_step == 0) acc = multiply_add(p, v, acc);
-          products.push_back(p * v);
-        }
-        if (recipe_.tensor_step != 0) {
-          acc = tensor_sum(acc, cast, column, recipe_.p_format, p_.input);
-        } else if (recipe_.pairwise) {
-          acc += sum(products);
-        }
-      }
-      start = stop;
+  /// The blocks of each stream, in the order in which they are visited. Keys of a block rise.
+  std::vector<std::vector<std::vector<Index>>> dealt(const std::vector<Index>& keys,
+                                                     Index first) const {
+    std::map<Index, std::map<Index, std::vector<Index>>> streams;
+    for (Index j : keys) {
+      const Index number = (j - first) / recipe_.block;
+      streams[number % recipe_.streams][number].push_back(j);
     }
-    return state;
+    std::vector<std::vector<std::vector<Index>>> result;
+    for (const auto& [stream, blocks] : streams) {
+      result.emplace_back();
+      for (const auto& [number, block] : blocks) result.back().push_back(block);
+      if (recipe_.falling || recipe_.reverse) {
+        std::reverse(result.back().begin(), result.back().end());
+      }
+    }
+    return result;
+  }
+
+  /// All streams of a part that begins at key `first`.
+  Partial attended(const std::vector<Index>& keys, Index first) const {
+    std::vector<Partial> states;
+    for (const auto& blocks : dealt(keys, first)) {
+      Partial state;
+      state.acc.assign(static_cast<std::size_t>(p_.v_depth), 0.0F);
+      if (recipe_.sink_first && values_.sinks && states.empty() && !sink_joined_) {
+        state.m = static_cast<float>(values_.sinks->at(h_)) * (two_ ? kLog2e : 1.0F);
+        state.l = static_cast<float>(std::exp2(recipe_.p_shift));
+        sink_joined_ = true;
+      }
+      std::vector<float> lanes(static_cast<std::size_t>(recipe_.sum_lanes), 0.0F);
+      lanes[0] = state.l;
+      for (const auto& block : blocks) visit(block, first, state, lanes);
+      state.l = sum_of(lanes, recipe_.pairwise);
+      states.push_back(state);
+    }
+    return states.size() == 1 ? states[0] : together(states, false);
+  }
+
+  bool rises(float before, float after) const {
+    if (recipe_.lazy == 0 || before == -kInfinity) return true;
+    const float bits = raw_ ? factor_ : two_ ? 1.0F : kLog2e;
+    return (after - before) * bits > static_cast<float>(recipe_.lazy);
+  }
+
+  void visit(const std::vector<Index>& keys, Index first, Partial& state,
+             std::vector<float>& lanes) const {
+    std::vector<float> logits;
+    for (Index j : keys) logits.push_back(logit(j));
+    const float largest = std::max(state.m, *std::max_element(logits.begin(), logits.end()));
+    const float m = rises(state.m, largest) ? largest : state.m;
+    const float alpha = recipe_.mistake == Mistake::no_rescale ? 1.0F : rescale(state.m, m);
+    state.m = m;
+    const auto shift = static_cast<float>(std::exp2(recipe_.p_shift));
+    std::vector<float> cast, in_sum;
+    const Index kv_head = h_ / (p_.query_heads / p_.kv_heads);
+    for (std::size_t n = 0; n < keys.size(); ++n) {
+      const float p = weight(logits[n], m, keys[n]) * shift;
+      const float p_scaled = joins() ? p * factor_of(values_.v_scales, kv_head, keys[n]) : p;
+      cast.push_back(static_cast<float>(rounded(recipe_.p_format, static_cast<double>(p_scaled))));
+      in_sum.push_back(recipe_.sums_cast
+                           ? static_cast<float>(rounded(recipe_.p_format, static_cast<double>(p)))
+                           : p);
+    }
+    if (lanes.size() == 1) {
+      lanes[0] = multiply_add(lanes[0], alpha, sum_of(in_sum, recipe_.pairwise));
+    } else {
+      for (float& lane : lanes) lane *= alpha;
+      for (std::size_t n = 0; n < keys.size(); ++n) {
+        lanes[static_cast<std::size_t>((keys[n] - first) % recipe_.sum_lanes)] += in_sum[n];
+      }
+    }
+    const Index block_first = first + (keys[0] - first) / recipe_.block * recipe_.block;
+    for (std::size_t c = 0; c < state.acc.size(); ++c) {
+      state.acc[c] = add_values(keys, block_first, cast, c, state.acc[c] * alpha);
+    }
+  }
+
+  bool joins() const { return recipe_.scales_weights || recipe_.tensor_step != 0; }
+
+  /// sum + P V of one column and block.
+  float add_values(const std::vector<Index>& keys, Index first, const std::vector<float>& cast,
+                   std::size_t c, float sum) const {
+    const Index kv_head = h_ / (p_.query_heads / p_.kv_heads);
+    std::vector<float> products, p, column;
+    for (std::size_t n = 0; n < keys.size(); ++n) {
+      const std::size_t at = recipe_.reverse ? keys.size() - 1 - n : n;
+      auto v = static_cast<float>(values_.v.at(b_, kv_head, keys[at], static_cast<Index>(c)));
+      if (!joins()) v *= factor_of(values_.v_scales, kv_head, keys[at]);
+      const auto place = static_cast<std::size_t>(keys[at] - first);
+      if (recipe_.tensor_step != 0 && !recipe_.reverse) {  // hidden keys leave their places empty
+        p.resize(place, 0.0F);
+        column.resize(place, 0.0F);
+      }
+      p.push_back(cast[at]);
+      column.push_back(v);
+      products.push_back(cast[at] * v);
+    }
+    if (recipe_.tensor_step != 0) {
+      return tensor_sum(sum, p, column, recipe_.p_format, p_.input, recipe_.tensor_step);
+    }
+    if (recipe_.pairwise) return sum + sum_of(products, true);
+    float chain = recipe_.apart ? 0.0F : sum;
+    for (std::size_t n = 0; n < p.size(); ++n) chain = multiply_add(p[n], column[n], chain);
+    return recipe_.apart ? sum + chain : chain;
   }
 
   float reference_in_nats(float m) const {
@@ -263,41 +276,64 @@ class RowKernel {
     return two_ ? m * kLn2 : m;
   }
 
+  /// Keys of each part, and where it begins.
+  std::vector<std::pair<Index, std::vector<Index>>> parts_of(const std::vector<Index>& keys) const {
+    std::vector<std::pair<Index, std::vector<Index>>> parts;
+    const Index even = (key_length(p_, b_) + recipe_.splits - 1) / recipe_.splits;
+    Index size = recipe_.part == kEvenParts ? even : recipe_.part;
+    if (recipe_.part == kPowerOfTwoParts) {
+      for (size = 1; size < even;) size *= 2;
+    }
+    const auto count = static_cast<Index>(keys.size());
+    for (Index n = 0, part = 0; n < count; ++n) {
+      const Index j = keys[static_cast<std::size_t>(n)];
+      while (size == 0 && n >= (part + 1) * count / recipe_.splits) ++part;
+      const Index number = size == 0 ? part : j / size;
+      const Index first = size == 0 ? j : number * size;
+      if (parts.empty() || last_number_ != number) parts.push_back({first, {}});
+      parts.back().second.push_back(j);
+      last_number_ = number;
+    }
+    return parts;
+  }
+
   /// Splits, brought together either as (m, l, acc) or as normalised O with its LSE.
   Partial combined(const std::vector<Index>& keys) const {
-    const auto count = static_cast<Index>(keys.size());
     std::vector<Partial> parts;
-    std::vector<float> references;
-    for (Index s = 0; s < recipe_.splits; ++s) {
-      const std::vector<Index> mine(keys.begin() + s * count / recipe_.splits,
-                                    keys.begin() + (s + 1) * count / recipe_.splits);
-      if (mine.empty()) continue;
-      Partial part = attended(mine);
+    for (const auto& [first, mine] : parts_of(keys)) {
+      Partial part = attended(mine, first);
       if (recipe_.combine_by_lse) {
         for (float& acc : part.acc) acc = recipe_.reciprocal ? acc * (1.0F / part.l) : acc / part.l;
-        part.m = reference_in_nats(part.m) + std::log(part.l);
+        part.m = reference_in_nats(part.m) + std::log(part.l) - shift_in_nats();
         part.l = 1;
       }
       parts.push_back(part);
     }
+    in_nats_ = recipe_.combine_by_lse;
+    return together(parts, in_nats_);
+  }
+
+  float shift_in_nats() const { return static_cast<float>(recipe_.p_shift) * kLn2; }
+
+  /// Sums under their largest reference.
+  Partial together(const std::vector<Partial>& parts, bool in_nats) const {
     Partial all;
     all.acc.assign(static_cast<std::size_t>(p_.v_depth), 0.0F);
     for (const Partial& part : parts) all.m = std::max(all.m, part.m);
     for (const Partial& part : parts) {
-      const float share =
-          recipe_.combine_by_lse ? std::exp(part.m - all.m) : rescale(part.m, all.m);
+      const float share = in_nats ? std::exp(part.m - all.m) : rescale(part.m, all.m);
       all.l = multiply_add(part.l, share, all.l);
       for (std::size_t c = 0; c < all.acc.size(); ++c) {
         all.acc[c] = multiply_add(part.acc[c], share, all.acc[c]);
       }
     }
-    in_nats_ = recipe_.combine_by_lse;
     return all;
   }
 
   void finish(Partial all, bool empty, Tensor& o, Tensor& lse) {
     float m = all.m;
-    if (values_.sinks) {
+    const auto shift = in_nats_ ? 1.0F : static_cast<float>(std::exp2(recipe_.p_shift));
+    if (values_.sinks && !sink_joined_) {
       auto sink = static_cast<float>(values_.sinks->at(h_));
       if (two_ && !in_nats_) sink *= kLog2e;
       const float joint = std::max(m, sink);
@@ -305,7 +341,7 @@ class RowKernel {
         return two_ && !in_nats_ ? std::exp2(x - joint) : std::exp(x - joint);
       };
       const float factor = power(m);
-      all.l = all.l * factor + power(sink);
+      all.l = all.l * factor + power(sink) * shift;
       for (float& acc : all.acc) acc *= factor;
       m = joint;
     }
@@ -315,6 +351,7 @@ class RowKernel {
       o.set(b_, h_, i_, static_cast<Index>(c), static_cast<double>(out));
     }
     float sum = all.l == 0 ? -kInfinity : (in_nats_ ? m : reference_in_nats(m)) + std::log(all.l);
+    if (!in_nats_) sum -= shift_in_nats();
     if (p_.lse_base == LogBase::two) sum *= kLog2e;
     lse.set(b_, h_, i_, 0, static_cast<double>(sum));
   }
@@ -325,22 +362,11 @@ class RowKernel {
   Index b_, h_, i_;
   float scale_ = 1, factor_ = 1;
   bool plain_ = false, raw_ = false, two_ = false;
-  mutable bool in_nats_ = false;
+  mutable Index last_number_ = 0;
+  mutable bool in_nats_ = false, sink_joined_ = false;
 };
 
 }  // namespace
-
-PrecisionPath path_of(const Recipe& recipe) {
-  constexpr double kU = 0x1p-24;
-  PrecisionPath path;
-  path.p_format = recipe.p_format;
-  // The library's own exponential is within an ulp; the wobble and its two roundings come on top.
-  path.exp_error = recipe.exp_error == 0 ? 0 : recipe.exp_error + 5 * kU;
-  path.tanh_error = 5 * kU;  // glibc's tanhf is within two and a half ulp
-  path.key_block = recipe.block;
-  path.tensor_step = recipe.tensor_step;
-  return path;
-}
 
 Simulated simulate(const Problem& p, const Values& values, const Recipe& recipe) {
   Simulated result{Tensor(p.output, {p.batch, p.query_heads, p.queries, p.v_depth}),

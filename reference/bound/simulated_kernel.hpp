@@ -27,9 +27,19 @@ struct Recipe {
   Index tensor_step = 0;        // products per step of a tensor core; 0: f32 operations
   Exponential exponential = Exponential::natural;
   Format p_format = Format::f32;
+  Index part = 0;     // as PrecisionPath; 0: parts of equally many visible keys, undeclared
+  Index streams = 1;  // the following as PrecisionPath
+  bool falling = false;
+  bool sums_cast = false;
+  double lazy = 0, p_shift = 0;
+  Index sum_lanes = 1;
+  Index declared_step = 0;  // tensor_step as declared; 0: as it is
+  bool sink_first = false;  // the sink is the first reference, not the last
+  bool apart = false;       // a block of P V is added by itself, then to the accumulator
   Mistake mistake = Mistake::none;
 };
 
+/// All that the recipe is, declared.
 PrecisionPath path_of(const Recipe& recipe);
 
 struct Simulated {

@@ -1,63 +1,58 @@
-// How near to the bound a simulated kernel came: the largest error / bound over a Problem's rows.
-// For the tests of the bound alone.
+// How near to the bound a simulated kernel came: the largest error / bound over a Problem's rows,
+// and how many elements were refused. For the tests of the bounds alone.
 #pragma once
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
-#include "reference/bound/order_free.hpp"
+#include "reference/bound/acceptance.hpp"
 #include "reference/bound/simulated_kernel.hpp"
-#include "reference/oracle/exact.hpp"
 
 namespace attest {
 
 struct Tally {
-  Index rows = 0, judged = 0, unjudged = 0;
-  double o_ratio = 0, lse_ratio = 0;
-  double o_ratio_f32 = 0;  // where the output is f32, and its own rounding does not hide the rest
+  Index rows = 0, judged = 0, unjudged = 0, refused = 0, refused_lse = 0;
+  Index elements[kStrengthNames.size()] = {};  // judged, by what they were judged by
+  double o_ratio[kStrengthNames.size()] = {};  // the largest error / bound
+  double lse_ratio = 0;
 
-  void add(const Tally& other, bool f32) {
+  void add(const Tally& other) {
     rows += other.rows;
     judged += other.judged;
     unjudged += other.unjudged;
-    o_ratio = std::max(o_ratio, other.o_ratio);
+    refused += other.refused;
+    refused_lse += other.refused_lse;
     lse_ratio = std::max(lse_ratio, other.lse_ratio);
-    if (f32) o_ratio_f32 = std::max(o_ratio_f32, other.o_ratio);
+    for (std::size_t s = 0; s < kStrengthNames.size(); ++s) {
+      elements[s] += other.elements[s];
+      o_ratio[s] = std::max(o_ratio[s], other.o_ratio[s]);
+    }
   }
 };
 
-/// Largest error / bound; NaN where a bound is 0 must be matched by NaN.
-inline double ratio_of(double found, double truth, double tail, double bound) {
-  if (bound == std::numeric_limits<double>::infinity()) return 0;
-  if (std::isnan(truth) || std::isinf(truth)) {
-    return std::isnan(truth) == std::isnan(found) && (std::isnan(truth) || truth == found)
-               ? 0
-               : std::numeric_limits<double>::infinity();
-  }
-  const double error = std::fabs((found - truth) - tail);
-  if (error == 0) return 0;
-  const double ratio = error / bound;
-  return std::isnan(ratio) ? std::numeric_limits<double>::infinity() : ratio;
+inline double ratio_of(const Accepted& accepted, double found, std::size_t at) {
+  const double error = accepted.error_of(found, at);
+  return error == 0 ? 0 : error / accepted.radius[at];
 }
 
-inline void judge(const Problem& p, const Truth& truth, const Bounds& bounds,
-                  const Simulated& found, Tally& tally) {
+inline void judge(const Problem& p, const Acceptance& acceptance, const Simulated& found,
+                  Tally& tally) {
   for (Index b = 0; b < p.batch; ++b) {
     for (Index h = 0; h < p.query_heads; ++h) {
       for (Index i = 0; i < query_length(p, b); ++i) {
         const auto row = static_cast<std::size_t>((b * p.query_heads + h) * p.queries + i);
         ++tally.rows;
-        tally.lse_ratio = std::max(tally.lse_ratio,
-                                   ratio_of(found.lse.at(static_cast<Index>(row)), truth.lse[row],
-                                            truth.lse_tail[row], bounds.lse[row]));
+        const double lse = found.lse.at(static_cast<Index>(row));
+        tally.lse_ratio = std::max(tally.lse_ratio, ratio_of(acceptance.lse, lse, row));
+        if (!acceptance.lse.accepts(lse, row)) ++tally.refused_lse;
+        const auto strength = static_cast<std::size_t>(acceptance.strength[row]);
         for (Index c = 0; c < p.v_depth; ++c) {
-          const std::size_t at =
-              row * static_cast<std::size_t>(p.v_depth) + static_cast<std::size_t>(c);
-          ++(bounds.o[at] == std::numeric_limits<double>::infinity() ? tally.unjudged
-                                                                     : tally.judged);
-          tally.o_ratio =
-              std::max(tally.o_ratio, ratio_of(found.o.at(static_cast<Index>(at)), truth.o[at],
-                                               truth.o_tail[at], bounds.o[at]));
+          const auto at = row * static_cast<std::size_t>(p.v_depth) + static_cast<std::size_t>(c);
+          const double o = found.o.at(static_cast<Index>(at));
+          const bool judged = acceptance.o.radius[at] < std::numeric_limits<double>::infinity();
+          ++(judged ? tally.judged : tally.unjudged);
+          if (judged) ++tally.elements[strength];
+          if (!acceptance.o.accepts(o, at)) ++tally.refused;
+          tally.o_ratio[strength] =
+              std::max(tally.o_ratio[strength], ratio_of(acceptance.o, o, at));
         }
       }
     }

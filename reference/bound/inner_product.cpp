@@ -1,0 +1,79 @@
+// The letters and steps are those of bound/README.md.
+#include "reference/bound/inner_product.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "reference/bound/roundings.hpp"
+
+namespace attest::bound {
+namespace {
+
+bool exact_products(const Row& row) {
+  const int bits = facts(row.problem.input).precision + facts(cache_format(row.problem)).precision;
+  return bits <= facts(Format::f32).precision && !row.values.k_scales;
+}
+
+/// Groups of tensor_step columns, each one step of tensor cores or more.
+double tensor_error(const Row& row, const double* q, const double* k, double factor) {
+  const Problem& p = row.problem;
+  const Step step = step_of(p.input);
+  double sum = 0, error = 0;
+  for (Index first = 0; first < p.depth; first += row.path.tensor_step) {
+    const Index last = std::min(p.depth, first + row.path.tensor_step);
+    double largest = 0, group = 0;
+    for (Index c = first; c < last; ++c) {
+      group += q[c] * k[c];
+      largest =
+          std::max(largest, aligned(p.input, q[c]) * aligned(p.input, k[c] / factor) * factor);
+    }
+    if (largest == 0) continue;
+    error += step.align * std::max(std::fabs(sum) + error, largest);
+    sum += group;
+    error += step.truncate * (std::fabs(sum) + error);
+  }
+  return error;
+}
+
+/// Column by column; products are rounded by themselves unless they are exact or fused.
+double chain_error(const Row& row, const double* q, const double* k) {
+  const bool exact = exact_products(row);
+  double sum = 0, error = 0;
+  for (Index c = 0; c < row.problem.depth; ++c) {
+    sum += q[c] * k[c];
+    if (!exact) error += kU * std::fabs(q[c] * k[c]);
+    if (c > 0) error += kU * (std::fabs(sum) + error);
+  }
+  return error;
+}
+
+}  // namespace
+
+InnerProduct inner_product(const Row& row, const double* q, const Rows& k, Index j, bool follow) {
+  const Problem& p = row.problem;
+  const bool tensor = row.path.tensor_step != 0;
+  const double factor = k.scale_of(j), *key = k.row(j);
+  InnerProduct product;
+  for (Index c = 0; c < p.depth; ++c) {
+    const double term = q[c] * key[c];
+    product.sum += term;
+    product.magnitude += tensor
+                             ? aligned(p.input, q[c]) * aligned(p.input, key[c] / factor) * factor
+                             : std::fabs(term);
+  }
+  const double factors = kScaleRoundings + (row.values.k_scales ? kCacheScaleRoundings : 0);
+  if (!follow || !row.path.in_order || row.path.tensor_step < 0) {
+    const double depth = static_cast<double>(p.depth);
+    const bool exact = exact_products(row) && !tensor;
+    const double sums = sum_roundings(row.path, p.input, depth - (exact ? 1 : 0), depth);
+    product.error = product.magnitude * roundings(sums + factors);
+    return product;
+  }
+  // Into tensor cores q and k go as they are, so that scales meet the sum and not its terms.
+  const double error = tensor ? tensor_error(row, q, key, factor) : chain_error(row, q, key);
+  const double scaled = tensor ? std::fabs(product.sum) : product.magnitude;
+  product.error = error + roundings(factors) * (scaled + error);
+  return product;
+}
+
+}  // namespace attest::bound

@@ -1,0 +1,83 @@
+// The letters are those of bound/README.md.
+#include "reference/bound/running.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "reference/bound/roundings.hpp"
+#include "reference/bound/weighted_values.hpp"
+
+namespace attest::bound {
+namespace {
+
+/// The factor by which a rounded reference may move all weights; large ones are left to B1.
+double swing_of(const Scores& scores) {
+  double magnitude = 0;
+  for (const auto* terms : {&scores.keys, &scores.sink}) {
+    for (const Term& term : *terms) {
+      magnitude = std::max(magnitude, std::fabs(term.logit) + term.logit_error);
+    }
+  }
+  return std::exp(kReferenceRoundings * kU * magnitude);
+}
+
+/// What flushing may lose: README, "Output".
+double flushed_of(const Row& row, const Scores& scores, double largest) {
+  const double visits = row.problem.splits > 1 ? 2 : 1;
+  const double terms = 2 * static_cast<double>(scores.keys.size()) + 8;
+  return 8 * kFlush * visits * terms * (1 + largest) / std::min(1.0, std::exp2(row.path.p_shift));
+}
+
+/// D: how far theta moves the mean of a column.
+double moved_mean(const Scores& scores, const CastWeights& weights, const Rows& v, Index c,
+                  double o) {
+  double moved = weights.sink_drift * std::fabs(o);
+  for (std::size_t n = 0; n < weights.keys.size(); ++n) {
+    moved += weights.keys[n].drift * std::fabs(v.row(scores.keys[n].j)[c] - o);
+  }
+  return moved / weights.sum / (1 - weights.theta);
+}
+
+}  // namespace
+
+std::optional<FollowedRow> followed_row(const Row& row, const Scores& scores, const Rows& v,
+                                        bool quantised) {
+  if (quantised && row.path.p_format == Format::f32) return std::nullopt;
+  if (row.path.sums_cast && row.path.p_format != Format::f32 &&
+      (!quantised || (row.path.scales_in_p && row.values.v_scales))) {
+    return std::nullopt;
+  }
+  if (row.path.tensor_step < 0 || !std::isfinite(extra_exponent(row.path))) return std::nullopt;
+  if (!(swing_of(scores) < 2)) return std::nullopt;
+  const std::optional<Visits> visits = visits_of(row, scores);
+  if (!visits) return std::nullopt;
+  const std::optional<Joints> joints = joints_of(row, scores, *visits);
+  if (!joints) return std::nullopt;
+  const CastWeights weights = cast_weights_of(row, scores, *visits, *joints, v, quantised);
+  const double kappa = weights.kappa_sum / (1 - weights.theta);
+  if (!(weights.theta < 0.5 && kappa < 0.25)) return std::nullopt;
+  const WeightedValues values =
+      weighted_values_of(row, scores, *visits, *joints, weights, v, quantised);
+  const double division = declared(row.path.division_error, kDivision);
+  const double quotient =
+      std::pow(1 + division, row.problem.splits > 1 ? 2 : 1) / (1 - kappa);  // 1 + phi
+  FollowedRow out;
+  for (Index c = 0; c < row.problem.v_depth; ++c) {
+    const auto at = static_cast<std::size_t>(c);
+    double largest = 0;
+    for (const Term& key : scores.keys) largest = std::max(largest, std::fabs(v.row(key.j)[c]));
+    const double o = values.sum[at] / weights.sum;
+    double before = values.error[at] / weights.sum, factor = quotient / (1 - weights.theta) - 1;
+    if (!quantised) {
+      before = before / (1 - weights.theta) + moved_mean(scores, weights, v, c, o);
+      factor = quotient - 1;
+    }
+    const double radius =
+        before + (std::fabs(o) + before) * factor + flushed_of(row, scores, largest);
+    out.centre.push_back(o);
+    out.radius.push_back(promise(radius * (1 + kEvaluation)));
+  }
+  return out;
+}
+
+}  // namespace attest::bound

@@ -1,0 +1,28 @@
+// What a simulated kernel declares of itself.
+#include "reference/bound/simulated_kernel.hpp"
+
+namespace attest {
+
+PrecisionPath path_of(const Recipe& recipe) {
+  constexpr double kU = 0x1p-24;
+  PrecisionPath path;
+  path.p_format = recipe.p_format;
+  // The library's own exponential is within an ulp; the wobble and its two roundings come on top.
+  path.exp_error = recipe.exp_error == 0 ? 0 : recipe.exp_error + 5 * kU;
+  path.tanh_error = 5 * kU;  // glibc's tanhf is within two and a half ulp
+  path.key_block = recipe.block;
+  path.tensor_step = recipe.declared_step != 0 ? recipe.declared_step : recipe.tensor_step;
+  path.sums_cast = recipe.sums_cast;
+  path.scales_in_p = recipe.scales_weights || recipe.tensor_step != 0;
+  path.lazy = recipe.lazy;
+  path.p_shift = recipe.p_shift;
+  path.block = recipe.block;
+  path.streams = recipe.streams;
+  path.falling = recipe.falling || recipe.reverse;
+  path.part = recipe.part;
+  path.in_order = !recipe.reverse && !recipe.pairwise && !recipe.apart;
+  path.sum_lanes = recipe.sum_lanes;
+  return path;
+}
+
+}  // namespace attest

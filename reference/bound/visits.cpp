@@ -1,0 +1,95 @@
+// README, "Order".
+#include "reference/bound/visits.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+
+#include "reference/bound/roundings.hpp"
+
+namespace attest::bound {
+namespace {
+
+/// Keys of every part but the last; 0: unknown.
+Index part_keys_of(const Row& row, Index keys) {
+  const Index splits = row.problem.splits;
+  if (splits <= 1) return keys;
+  const Index even = std::max<Index>(1, (keys + splits - 1) / splits);
+  if (row.path.part == kEvenParts) return even;
+  if (row.path.part == kPowerOfTwoParts) {
+    return static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(even)));
+  }
+  return std::max<Index>(0, row.path.part);
+}
+
+Reference reference_of(const Term& term) {
+  const double error = term.logit_error * (1 + kEvaluation);
+  return {term.logit, term.logit - error, term.logit + error};
+}
+
+/// The reference of each visit; false where it cannot be told.
+bool set_references(const Scores& scores, double lazy, State& state) {
+  Reference largest, reference;
+  for (Visit& visit : state.visits) {
+    Reference here;
+    for (std::size_t n = visit.begin; n < visit.end; ++n) {
+      here = here.join(reference_of(scores.keys[n]));
+    }
+    largest = largest.join(here);
+    visit.before = reference;
+    const bool first = &visit == &state.visits.front();
+    if (first || lazy == 0) {
+      visit.may_rise = !first && here.high > reference.low;
+      reference = largest;
+    } else {
+      // In powers of two, with a few roundings of its own.
+      const double growth_low = (largest.low - reference.high) / kLn2 * (2 - kRoom);
+      const double growth_high = (largest.high - reference.low) / kLn2 * kRoom;
+      if (growth_low <= lazy && growth_high >= lazy) return false;
+      visit.may_rise = growth_low > lazy;
+      if (visit.may_rise) reference = largest;
+    }
+    visit.reference = reference;
+  }
+  double rises = 0;
+  for (auto visit = state.visits.rbegin(); visit != state.visits.rend(); ++visit) {
+    visit->later_rises = rises;
+    if (visit->may_rise) ++rises;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Visits> visits_of(const Row& row, const Scores& scores) {
+  const PrecisionPath& path = row.path;
+  const Index keys = key_length(row.problem, row.b), part_keys = part_keys_of(row, keys);
+  if (path.block < 1 || path.streams < 1 || part_keys < 1) return std::nullopt;
+  if (!(path.lazy >= 0)) return std::nullopt;
+  std::map<Index, std::map<Index, State>> found;  // by part, then by stream
+  for (std::size_t n = 0; n < scores.keys.size(); ++n) {
+    const Index part = scores.keys[n].j / part_keys;
+    const Index number = (scores.keys[n].j - part * part_keys) / path.block;
+    State& state = found[part][number % path.streams];
+    const Index first_key = part * part_keys + number * path.block;
+    if (state.visits.empty() || state.visits.back().first_key != first_key) {
+      state.visits.emplace_back();
+      state.visits.back().begin = n;
+      state.visits.back().first_key = first_key;
+    }
+    state.visits.back().end = n + 1;
+  }
+  Visits visits{{}, std::min(path.block, std::min(part_keys, keys)), part_keys};
+  for (auto& [number, states] : found) {
+    visits.parts.emplace_back();
+    for (auto& [stream, state] : states) {
+      if (path.falling) std::reverse(state.visits.begin(), state.visits.end());
+      if (!set_references(scores, path.lazy, state)) return std::nullopt;
+      visits.parts.back().push_back(state);
+    }
+  }
+  return visits;
+}
+
+}  // namespace attest::bound
