@@ -2,10 +2,12 @@
 // fill: enough to read, to store and to compare with another run of the same cell. It knows neither
 // bounds nor kernels, and judges nothing.
 #pragma once
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "reference/statistics/directions.hpp"
 #include "reference/values.hpp"
 
 namespace attest {
@@ -22,21 +24,34 @@ struct RowMean {
   bool operator==(const RowMean&) const = default;
 };
 
-/// One number per row, standardised by the model (expected_error.hpp): 0 and 1 are what is due.
+/// One number per row, standardised by the model (likely_errors.hpp): 0 and 1 are what is due.
 struct Standardised {
   double total = 0;  // Z: the sum over rows divided by the root of their number
   double mean = 0, deviation = 0, largest = 0;
   bool operator==(const Standardised&) const = default;
 };
 
-/// An output against the model of its errors, where that is calibrated.
+/// A test of `found` that went beyond its limit: "inward" and the other directions, "row",
+/// "element" or "chi_square".
+struct ZAlarm {
+  std::string test;
+  double found = 0, limit = 0;
+  bool operator==(const ZAlarm&) const = default;
+};
+
+/// An output against the model of its errors, where that is calibrated. Directions and biases are
+/// those of directions.hpp; README.md says what the tests are.
 struct ZSummary {
   Index rows = 0, elements = 0;
-  double chi_square = 0;   // mean z^2
-  double largest = 0;      // |z|
-  Standardised inward;     // rows projected on the sign of O: everything smaller, everything larger
-  Standardised offset;     // on 1
-  Standardised scattered;  // on +-1 by a seeded coin
+  double chi_square = 0, chi_square_error = 0;  // mean z^2, and its standard error
+  double largest = 0;                           // |z|
+  Standardised inward = {}, offset = {}, scattered = {}, sharper = {}, others = {};
+  std::vector<ZAlarm> alarms = {};  // empty: nothing is wrong that could be seen
+  double false_alarm = 0;           // how likely a correct kernel is to have one
+  // What would have raised an alarm nine times in ten: the least bias of each kind (infinity: none
+  // would), and by which factor all errors would have to be larger.
+  std::array<double, statistics::kBiases> least_bias{};
+  double least_growth = 0;
   bool operator==(const ZSummary&) const = default;
 };
 

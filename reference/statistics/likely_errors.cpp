@@ -1,0 +1,32 @@
+// The model of README.md, one row after another.
+#include "reference/statistics/likely_errors.hpp"
+
+#include "reference/oracle/exact.hpp"
+#include "reference/statistics/row_moments.hpp"
+
+namespace attest {
+
+LikelyErrors likely_errors(const Problem& p, const Values& values, const PrecisionPath& path,
+                           Index tensor_step, std::uint64_t seed) {
+  const auto rows = static_cast<std::size_t>(p.batch * p.query_heads * p.queries);
+  const auto elements = rows * static_cast<std::size_t>(p.v_depth);
+  LikelyErrors all{std::vector<double>(elements), std::vector<double>(elements),
+                   std::vector<double>(elements), std::vector<std::uint8_t>(elements),
+                   std::vector<LikelyRow>(rows)};
+  const Index group = p.query_heads / p.kv_heads;
+  for (Index b = 0; b < p.batch; ++b) {
+    for (Index kv_head = 0; kv_head < p.kv_heads; ++kv_head) {
+      const statistics::Head head(p, values, path, b, kv_head, tensor_step);
+      for (Index h = kv_head * group; h < (kv_head + 1) * group; ++h) {
+        for (Index i = 0; i < query_length(p, b); ++i) {
+          const auto row = static_cast<std::size_t>((b * p.query_heads + h) * p.queries + i);
+          const auto gathered = statistics::gather(head, {b, h, i});
+          if (gathered) statistics::add_moments(head, *gathered, row, seed, all);
+        }
+      }
+    }
+  }
+  return all;
+}
+
+}  // namespace attest

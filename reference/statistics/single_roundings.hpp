@@ -1,0 +1,36 @@
+// Variances of single roundings, of which everything else is made. README.md, "One rounding".
+#pragma once
+#include <algorithm>
+#include <cmath>
+
+#include "reference/bound/constants.hpp"
+#include "reference/formats.hpp"
+
+namespace attest::statistics {
+
+/// Of what is uniform on an interval of length 1.
+inline constexpr double kUniform = 1.0 / 12;
+
+/// Of a rounding to nearest over (u |x|)^2, averaged over significands m with density 1 / (m ln 2),
+/// as those of products are (Benford): (2 / m)^2 / 12 has the mean 1 / (8 ln 2).
+inline constexpr double kRounding = 0.18033688011112042;
+
+/// Of a rounding to f32, of a number of which only the size is known.
+inline double rounding(double number) {
+  const double size = bound::kU * number;
+  return kRounding * size * size;
+}
+
+/// Of a rounding to `format` at `number`.
+inline double rounding(Format format, double number) {
+  const double gap = ulp(format, number);
+  return gap * gap * kUniform;
+}
+
+/// Of an operation that declares a relative error of its own: uniform within it. Below that of one
+/// rounding it is one.
+inline double declared_variance(double error) {
+  return error <= bound::kFaithful ? kRounding * bound::kU * bound::kU : error * error / 3;
+}
+
+}  // namespace attest::statistics
