@@ -60,9 +60,12 @@ Certified certified_attention(const Problem& problem, const Values& values, cons
     }
   }
   redo_in_digits(problem, values, Tier::fifty, special, result);
+  const auto is_done = [&](std::size_t row) { return meets(result, demand, row); };
+  redo_in_pairs(problem, values, rows, result);
+  std::erase_if(rows, is_done);
   for (Tier tier : {Tier::fifty, Tier::hundred, Tier::two_hundred}) {
     redo_in_digits(problem, values, tier, rows, result);
-    std::erase_if(rows, [&](std::size_t row) { return meets(result, demand, row); });
+    std::erase_if(rows, is_done);
   }
   return result;
 }

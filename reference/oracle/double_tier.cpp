@@ -7,13 +7,13 @@
 #include <limits>
 
 #include "reference/oracle/exponential.hpp"
+#include "reference/oracle/numbers.hpp"
 #include "reference/oracle/radius.hpp"
 #include "reference/oracle/tiers.hpp"
 
 namespace attest::oracle {
 namespace {
 
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Vector = Eigen::Matrix<double, 1, Eigen::Dynamic>;
 
 constexpr Index kTileRows = 64;
@@ -21,40 +21,9 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 // In the place of a logit that nobody sees: far below every sum of products of f32 numbers.
 constexpr double kHidden = -0x1p1000;
 constexpr double kRoom = 1 + 0x1p-20;  // for evaluating radii in double
-constexpr double kSoftcapLeast = 0x1p-200, kSoftcapMost = 0x1p200;  // t / softcap stays normal
 
 double fill_of(const Problem& problem) {
   return problem.empty_row == EmptyRow::nan ? kNaN : 0.0;
-}
-
-/// The first `count` rows of a head as doubles, times their scales; exact: an i8 or smaller has 8
-/// bits, a scale 24. Rows that hold what is not finite are zeros here, and marked.
-struct Numbers {
-  Matrix rows;
-  std::vector<double> norm;  // no less than the 2-norm of each row
-  std::vector<bool> special;
-  bool any_special = false;
-};
-
-Numbers numbers_of(const Tensor& tensor, const std::optional<Tensor>& scales, Index b, Index h,
-                   Index count) {
-  const Index width = tensor.extent[3];
-  Numbers numbers{Matrix(count, width), std::vector<double>(static_cast<std::size_t>(count)),
-                  std::vector<bool>(static_cast<std::size_t>(count)), false};
-  for (Index i = 0; i < count; ++i) {
-    const double scale = scale_at(scales, b, h, i);
-    const Index offset = tensor.offset(b, h, i, 0);
-    auto row = numbers.rows.row(i);
-    for (Index c = 0; c < width; ++c) row(c) = tensor.at(offset + c) * scale;
-    double norm = row.norm();
-    if (!std::isfinite(norm)) {
-      row.setZero();
-      norm = 0;
-      numbers.special[static_cast<std::size_t>(i)] = numbers.any_special = true;
-    }
-    numbers.norm[static_cast<std::size_t>(i)] = norm * kRoom;
-  }
-  return numbers;
 }
 
 /// The rows of one query head, `first` to `end`, and the keys that any of them may see.
@@ -154,7 +123,7 @@ class Group {
     }
     const bool special = hidden.special || q_.special[static_cast<std::size_t>(i)] ||
                          !std::isfinite(slope_) || !(sink_ < HUGE_VAL);
-    if (special || softcap_is_odd()) {
+    if (special || !softcap_is_plain(p_)) {
       std::fill(s, s + padded_, 0.0);
       lse = special ? kNaN : 0;
       lse_radius = HUGE_VAL;
@@ -176,10 +145,6 @@ class Group {
     lse = enclosed.value;
     lse_radius = enclosed.radius;
     return {sums.weights, radius.o, false};
-  }
-
-  bool softcap_is_odd() const {
-    return p_.softcap > 0 && !(p_.softcap > kSoftcapLeast && p_.softcap < kSoftcapMost);
   }
 
   /// From inner products to logits, and their errors: W1 of the note, with Cauchy and Schwarz for

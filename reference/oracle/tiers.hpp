@@ -11,7 +11,12 @@ namespace attest::oracle {
 /// keys everything is right already.
 Certified in_double(const Problem& problem, const Values& values);
 
-/// The named rows (numbers of Truth::lse, rising) of `result` again, in the given number of digits.
+/// The named rows (numbers of Truth::lse, rising) of `result` again, in pairs of doubles. They see
+/// nothing that is not finite. Nothing is done for a softcap too large or small.
+void redo_in_pairs(const Problem& problem, const Values& values, std::span<const std::size_t> rows,
+                   Certified& result);
+
+/// The same in the given number of digits, whatever the rows see.
 void redo_in_digits(const Problem& problem, const Values& values, Tier tier,
                     std::span<const std::size_t> rows, Certified& result);
 
