@@ -265,7 +265,7 @@ void RowModel::join(const std::vector<State>& states) {
     double common = exponential(row_.reference - state.reference);
     if (problem_.splits > 1) {  // by their LSE
       const double lse = state.reference + std::log(sum);
-      common += 2 * rounding(lse) + path_.log_error * path_.log_error / 3;
+      common += 2 * rounding(lse) + path_.log_error * path_.log_error;
     }
     if (common > 0) row_.shifts.push_back({state.reference, common, sum, state.values.sum});
     const double factor = std::exp(state.reference - row_.reference), square = factor * factor;

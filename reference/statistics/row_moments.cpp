@@ -156,8 +156,10 @@ class Moments {
 
   void find_common() {
     common_.push_back({sharper_, 2 * rounding(1)});  // fl(log2 e), and its product with the scale
-    const double division = std::max(0.0, head_.path.division_error - bound::kU);
-    common_.push_back({Columns(o_, o_ + width_), row_.sum_variance + division * division / 3});
+    const double exponential = beyond_rounding(head_.path.exp_error);
+    const double division = division_error(head_.problem, head_.path);
+    common_.push_back({others_, exponential * exponential});
+    common_.push_back({Columns(o_, o_ + width_), row_.sum_variance + division * division});
     for (const Shift& shift : row_.shifts) {
       const double factor = std::exp(shift.reference - row_.reference) / row_.sum;
       Columns moves(width_);

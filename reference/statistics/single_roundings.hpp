@@ -5,6 +5,7 @@
 
 #include "reference/bound/constants.hpp"
 #include "reference/formats.hpp"
+#include "reference/precision.hpp"
 
 namespace attest::statistics {
 
@@ -27,10 +28,21 @@ inline double rounding(Format format, double number) {
   return gap * gap * kUniform;
 }
 
-/// Of an operation that declares a relative error of its own: uniform within it. Below that of one
-/// rounding it is one.
+/// What a declared error has beyond one rounding; 0 where it has not.
+inline double beyond_rounding(double error) {
+  return error <= bound::kFaithful ? 0 : error;
+}
+
+/// The declared error of dividing by the row sum: parts of a split row are divided before they are
+/// combined, and once more after.
+inline double division_error(const Problem& problem, const PrecisionPath& path) {
+  return beyond_rounding(path.division_error) * (problem.splits > 1 ? 2 : 1);
+}
+
+/// Of an operation with a declared error: of numbers that are within it none vary more than those
+/// that are at its ends. Without one it is a rounding.
 inline double declared_variance(double error) {
-  return error <= bound::kFaithful ? kRounding * bound::kU * bound::kU : error * error / 3;
+  return error <= bound::kFaithful ? rounding(1) : error * error;
 }
 
 }  // namespace attest::statistics

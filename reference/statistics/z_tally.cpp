@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "reference/bound/constants.hpp"
 #include "reference/statistics/calibration.hpp"
 #include "reference/statistics/single_roundings.hpp"
 #include "reference/statistics/tails.hpp"
@@ -42,14 +41,14 @@ void ZTally::add(const Problem& problem, const Values& values, const PrecisionPa
 
 void ZTally::add(const Problem& problem, const PrecisionPath& path, const Tensor& o,
                  const LikelyErrors& likely) {
-  const double division = std::max(0.0, path.division_error - bound::kU);
-  const double exponential = path.exp_error > bound::kFaithful ? path.exp_error : 0;
+  const double division = division_error(problem, path);
+  const double exponential = beyond_rounding(path.exp_error);
   const auto allow = [&](Bias bias, double variance) {
     common_[index(bias)] = std::max(common_[index(bias)], variance);
   };
   allow(Bias::scale, 2 * rounding(1));
-  allow(Bias::exponential, exponential * exponential / 3);
-  allow(Bias::weights, division * division / 3);
+  allow(Bias::exponential, exponential * exponential);
+  allow(Bias::weights, division * division);
   for (std::size_t row = 0; row < likely.rows.size(); ++row) {
     if (likely.rows[row].keys > 0) add_row(problem, o, likely, row);
   }

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "reference/formats.hpp"
+#include "reference/model/random_path.hpp"
+#include "reference/precision_text.hpp"
 #include "reference/statistics/cells.hpp"
 
 namespace attest {
@@ -172,6 +174,31 @@ TEST(ZTally, RightKernelsRaiseNoAlarmAndZIsStandardNormal) {
   std::printf("deviation of Z %.3f, largest %.2f\n", std::sqrt(squares), largest);
   EXPECT_GT(std::sqrt(squares), 0.85);
   EXPECT_LT(std::sqrt(squares), 1.15);
+}
+
+// Whatever a path declares, and whatever a kernel does within that: errors at either end of what is
+// allowed, in common or not. P of few bits is declined.
+TEST(ZTally, NoKernelWithinItsDeclarationRaisesAnAlarm) {
+  std::mt19937_64 random(23);
+  int judged_count = 0;
+  for (int round = 0; round < 400; ++round) {
+    Problem p = cell_problem(round % 3 == 0 ? f32 : bf16, round % 2 == 0 ? f32 : bf16, 24, 60);
+    p.depth = p.v_depth = 32;
+    p.splits = round % 4 == 0 ? 3 : 1;
+    const PrecisionPath path = random_path(p, random);
+    Model model;
+    model.freedom = random_freedom(path, random);
+    const Values values = drawn(p, round % 5 == 0, static_cast<std::uint64_t>(round));
+    ZTally tally;
+    tally.add(p, values, path, tensor_of(p, model_attention(p, values, path, model).o),
+              model.freedom.tensor_step);
+    EXPECT_EQ(tally.summary().has_value(), path.p_format != e4m3) << tally.why_not();
+    if (!tally.summary()) continue;
+    ++judged_count;
+    EXPECT_EQ(alarms_of(*tally.summary()), "")
+        << print(path) << " share " << model.freedom.division_share;
+  }
+  EXPECT_GT(judged_count, 200);
 }
 
 TEST(ZTally, SaysHowLikelyAFalseAlarmIs) {
