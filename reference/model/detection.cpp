@@ -86,12 +86,13 @@ DetectionTable detect(const DetectionCase& which, std::string title) {
   const auto modelled = [&](Defect defect) {
     return model_attention(problem, which.values, which.path, {.defect = defect}).o;
   };
+  const Truth truth = exact_attention(problem, which.values);
   std::array<Acceptance, kStrengthNames.size()> bounds;
   for (std::size_t n = 0; n < bounds.size(); ++n) {
-    bounds[n] = acceptance(problem, which.values, which.path, static_cast<Strength>(n));
+    const auto strength = static_cast<Strength>(n);
+    bounds[n] = acceptance_around(truth, problem, which.values, which.path, strength);
   }
   PeerInputs peers{problem.output, {}, {}, plain_attention(problem, which.values)};
-  const Truth truth = exact_attention(problem, which.values);
   for (double o : truth.o) peers.truth.push_back(rounded(problem.output, o));
 
   const std::vector<double> healthy = modelled(Defect::none);
@@ -126,7 +127,8 @@ std::vector<DetectionTable> detection_tables() {
 std::string detection_page(const std::vector<DetectionTable>& tables) {
   std::string page =
       "# Which defects the bounds see, and which other rules do\n\n"
-      "Printed by `bin/detection_page`.\n\n"
+      "Printed by `bin/detection_page`; the test `detection_page` says when this is not what it "
+      "prints.\n\n"
       "A model of a FlashAttention 3 kernel on H100 (`reference/model`; bf16 in and out, P in "
       "bf16, "
       "tensor cores of 16 products, blocks of 64 keys, the last first) computes 128 rows of 64 "

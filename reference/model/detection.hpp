@@ -1,5 +1,6 @@
 // Detection: which share of the rows of a defective kernel's output each bound refuses, and what
-// the rules of other projects say of the same outputs. bin/detection_page prints the tables.
+// the rules of other projects say of the same outputs. The page is
+// reference/bound/detection.md, printed by bin/detection_page.
 #pragma once
 #include <array>
 #include <string>

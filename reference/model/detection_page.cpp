@@ -1,4 +1,5 @@
-// Prints the tables of detection as Markdown.
+// Prints reference/bound/detection.md. To renew it:
+// bin/detection_page > reference/bound/detection.md
 #include <cstdio>
 
 #include "reference/model/detection.hpp"

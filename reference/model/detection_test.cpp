@@ -30,10 +30,7 @@ TEST(Detection, HealthyIsNeverRefusedAndStrengthPays) {
     }
   }
   for (std::size_t n = 1; n < changed.size(); ++n) EXPECT_GT(changed[n], 0) << kDefectNames[n];
-  for (const Defect defect : {Defect::key_dropped, Defect::rescale_missing, Defect::rows_swapped,
-                              Defect::key_leaked, Defect::sum_misses_key}) {
-    EXPECT_GT(strongest[static_cast<std::size_t>(defect)], 0);
-  }
+  for (std::size_t n = 1; n < strongest.size(); ++n) EXPECT_GT(strongest[n], 0) << kDefectNames[n];
 }
 
 const PeerRule& rule(std::string_view name) {

@@ -24,7 +24,7 @@ Plan::Plan(const Problem& its_problem, const Values& its_values, const Precision
   v_format = operand_format(cache, path.p_format);
   const Index step = model.freedom.tensor_step > 0 ? model.freedom.tensor_step : path.tensor_step;
   score_core = tensor_core(step, q_format, k_format);
-  value_core = tensor_core(step, path.p_format, cache);
+  value_core = tensor_core(step, operand_format(path.p_format, cache), v_format);
 
   scale = static_cast<double>(problem.scale) * (has(Defect::scale_off) ? 1 + 0x1p-13 : 1);
   plain = problem.softcap == 0 && !values.bias && !values.slopes && !values.sinks && scale > 0;

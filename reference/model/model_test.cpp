@@ -9,9 +9,11 @@
 #include <random>
 
 #include "reference/bound/acceptance.hpp"
+#include "reference/bound/hostile_values.hpp"
 #include "reference/bound/order_free.hpp"
 #include "reference/model/random_path.hpp"
 #include "reference/oracle/exact.hpp"
+#include "reference/precision_text.hpp"
 #include "reference/random_problem.hpp"
 #include "reference/random_values.hpp"
 #include "reference/text.hpp"
@@ -59,31 +61,73 @@ TEST(Model, IsTheOracleWhenEveryStageIsExact) {
   EXPECT_GT(judged, 10000);
 }
 
+/// Random problems and paths, on values as hostile as the bound's own tests have them.
+struct Drawn {
+  Problem problem;
+  PrecisionPath path;
+  Values values;
+  Drawn(std::mt19937_64& random, int turn) {
+    problem = random_problem(random, turn % 8 == 0 ? 40 : 12);
+    if (turn % 2 == 0) problem.output = Format::f32;  // whose rounding hides nothing
+    values = random_values(problem, random);
+    if (turn % 3 != 0)
+      kHostileChanges[random() % std::size(kHostileChanges)].change(problem, values, random);
+    path = random_path(problem, random);
+  }
+};
+
 TEST(Model, IsNeverRefusedOnItsDeclaration) {
   std::mt19937_64 random(2);
   Index judged = 0;
-  for (int turn = 0; turn < 1200; ++turn) {
-    const Problem problem = random_problem(random, turn % 8 == 0 ? 40 : 12);
-    const Values values = random_values(problem, random);
-    PrecisionPath path = random_path(problem, random);
-    path.sums_cast = false;  // beyond the assumptions of the order-free bound
-    const Model model = {.freedom = random_freedom(path, random)};
-    const Modelled got = model_attention(problem, values, path, model);
-    const Acceptance accepted = acceptance(problem, values, path);
-    for (std::size_t n = 0; n < got.o.size(); ++n) {
-      if (accepted.o.radius[n] != kInfinity) ++judged;
-      ASSERT_TRUE(accepted.o.accepts(got.o[n], n))
-          << print(problem) << " element " << n << ": " << got.o[n] << " is "
-          << accepted.o.error_of(got.o[n], n) / accepted.o.radius[n] << " radii off";
-    }
-    for (std::size_t n = 0; n < got.lse.size(); ++n) {
-      ASSERT_TRUE(accepted.lse.accepts(got.lse[n], n))
-          << print(problem) << " row " << n << ": " << got.lse[n] << " is "
-          << accepted.lse.error_of(got.lse[n], n) / accepted.lse.radius[n] << " radii off";
+  std::array<Index, kStrengthNames.size()> rows{};
+  for (int turn = 0; turn < 1000; ++turn) {
+    const Drawn drawn(random, turn);
+    const std::string what = print(drawn.problem) + " | " + print(drawn.path);
+    const Model model = {.freedom = random_freedom(drawn.path, random)};
+    const Modelled got = model_attention(drawn.problem, drawn.values, drawn.path, model);
+    const Truth truth = exact_attention(drawn.problem, drawn.values);
+    for (const Strength strength : {Strength::running, Strength::quantised}) {
+      const Acceptance accepted =
+          acceptance_around(truth, drawn.problem, drawn.values, drawn.path, strength);
+      for (const Strength its : accepted.strength) ++rows[static_cast<std::size_t>(its)];
+      for (std::size_t n = 0; n < got.o.size(); ++n) {
+        if (accepted.o.radius[n] != kInfinity) ++judged;
+        ASSERT_TRUE(accepted.o.accepts(got.o[n], n))
+            << what << " element " << n << ": " << got.o[n] << " is "
+            << accepted.o.error_of(got.o[n], n) / accepted.o.radius[n] << " radii off";
+      }
+      for (std::size_t n = 0; n < got.lse.size(); ++n) {
+        ASSERT_TRUE(accepted.lse.accepts(got.lse[n], n)) << what << " row " << n;
+      }
     }
   }
   std::printf("%lld elements\n", static_cast<long long>(judged));
-  EXPECT_GT(judged, 100000);
+  EXPECT_GT(judged, 1000000);
+  for (std::size_t s = 0; s < rows.size(); ++s) EXPECT_GT(rows[s], 10000) << kStrengthNames[s];
+}
+
+/// Two ways to the same number: the quantised bound's centre, and the model in which nothing rounds
+/// but P. They differ by what double rounds, 2^-29 of what the bound allows f32 for the same.
+TEST(Model, RoundsPAsTheQuantisedBoundDoes) {
+  std::mt19937_64 random(4);
+  Index compared = 0;
+  for (int turn = 0; turn < 400; ++turn) {
+    const Drawn drawn(random, turn);
+    const Problem& problem = drawn.problem;
+    const Modelled got =
+        model_attention(problem, drawn.values, drawn.path, rounding_only(Stage::p_cast));
+    const Truth truth = exact_attention(problem, drawn.values);
+    const Acceptance accepted = acceptance_around(truth, problem, drawn.values, drawn.path);
+    for (std::size_t n = 0; n < got.o.size(); ++n) {
+      // Elsewhere the truth itself is the centre, because another bound is the sharper one there.
+      if (!std::isfinite(accepted.o.radius[n]) || !std::isfinite(truth.o[n])) continue;
+      if (accepted.o.centre[n] == truth.o[n]) continue;
+      ++compared;
+      ASSERT_LE(std::fabs(got.o[n] - accepted.o.centre[n]), 0x1p-16 * accepted.o.radius[n])
+          << print(problem) << " | " << print(drawn.path) << " element " << n;
+    }
+  }
+  EXPECT_GT(compared, 10000);
 }
 
 /// Three keys, one query of one column: logits are k, V is v.

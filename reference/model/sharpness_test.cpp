@@ -33,7 +33,7 @@ struct Attempt {
 };
 
 struct Score {
-  double ratio = 0;  // error / radius
+  double ratio = 0;  // error / radius, where a bound of the strength in question applies
   bool accepted = true;
 };
 
@@ -41,7 +41,8 @@ Score score(const Attempt& attempt, Strength strength) {
   const double got = attempt.modelled().o[0];
   const Acceptance accepted = acceptance(attempt.problem, attempt.values, attempt.path, strength);
   const double radius = accepted.o.radius[0];
-  if (radius == kInfinity || radius == 0) return {0, accepted.o.accepts(got, 0)};
+  const bool judged = radius != kInfinity && radius != 0 && accepted.strength[0] == strength;
+  if (!judged) return {0, accepted.o.accepts(got, 0)};
   return {accepted.o.error_of(got, 0) / radius, accepted.o.accepts(got, 0)};
 }
 
@@ -160,6 +161,9 @@ std::vector<Target> targets() {
   Problem bf16{.keys = 24, .depth = 16};
   bf16.input = Format::bf16;
   bf16.scale = 0.25F;
+  Problem split = f32;
+  split.keys = 12;
+  split.splits = 3;
   const PrecisionPath simt{
       .exp_error = 5 * kU, .division_error = 4 * kU, .key_block = 4, .block = 4, .in_order = true};
   PrecisionPath cast = simt;
@@ -167,21 +171,32 @@ std::vector<Target> targets() {
   PrecisionPath tensor = cast;
   tensor.tensor_step = 16;
   tensor.key_block = tensor.block = 16;
-  return {{"f32 P, f32 sums", f32, simt},
-          {"bf16 P, f32 sums", f32, cast},
-          {"bf16 P, tensor cores", bf16, tensor}};
+  PrecisionPath stale = cast;
+  stale.p_format = Format::f16;
+  stale.lazy = 8;
+  stale.falling = true;
+  PrecisionPath shifted = cast;
+  shifted.p_format = Format::e4m3;
+  shifted.p_shift = 8;
+  PrecisionPath parts = cast;
+  parts.part = kEvenParts;
+  parts.streams = 2;
+  return {{"f32 P, f32 sums", f32, simt},         {"bf16 P, f32 sums", f32, cast},
+          {"bf16 P, tensor cores", bf16, tensor}, {"f16 P, lazy, falling", f32, stale},
+          {"e4m3 P, shifted", f32, shifted},      {"bf16 P, 3 parts", split, parts}};
 }
 
 TEST(Sharpness, NoClimbLeavesABoundAndSomeComeNear) {
   constexpr int kClimbs = 4, kSteps = 1500;
   for (std::size_t s = 0; s < kStrengthNames.size(); ++s) {
+    const auto strength = static_cast<Strength>(s);
     double largest = 0;
     for (const Target& target : targets()) {
       std::mt19937_64 random(17);
       double found = 0;
       for (int climb = 0; climb < kClimbs; ++climb) {
         const Attempt start = random_attempt(target.problem, target.path, random);
-        found = std::max(found, Climb(random, static_cast<Strength>(s)).run(start, kSteps));
+        found = std::max(found, Climb(random, strength).run(start, kSteps));
       }
       std::printf("%-12s %-22s %.3f\n", kStrengthNames[s].data(), target.name, found);
       largest = std::max(largest, found);

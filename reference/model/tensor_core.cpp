@@ -88,7 +88,9 @@ TensorCore tensor_core(Index step, Format a, Format b) {
 }
 
 Format operand_format(Format own, Format other) {
-  return bytes_of(own) == 1 && bytes_of(other) != 1 ? other : own;
+  if (bytes_of(own) != 1) return own;
+  if (bytes_of(other) != 1) return other;
+  return own == Format::i8 || other == Format::i8 ? Format::f16 : own;
 }
 
 double tensor_sum(const TensorCore& core, double sum, const Operands& a, std::size_t a_first,

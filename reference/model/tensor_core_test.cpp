@@ -51,6 +51,8 @@ TEST(TensorCore, EightBitOperandsKeepFourteenBits) {
   EXPECT_EQ(with_one(0x1p-14), 1);
   EXPECT_EQ(operand_format(Format::e4m3, Format::bf16), Format::bf16);
   EXPECT_EQ(operand_format(Format::e4m3, Format::e5m2), Format::e4m3);
+  EXPECT_EQ(operand_format(Format::i8, Format::bf16), Format::bf16);
+  EXPECT_EQ(operand_format(Format::e4m3, Format::i8), Format::f16);
 }
 
 TEST(TensorCore, TruncatesTowardsZero) {
