@@ -6,6 +6,7 @@
 
 #include "reference/text.hpp"
 #include "reports/measurement.hpp"
+#include "reports/measurement_comparison.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
@@ -17,6 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     attest::measurement_table(read, 100);
     attest::end_of(read);
+    attest::comparison_text(attest::compared(read, read), read, 100);
   } catch (const attest::Error&) {
     // Refused.
   }

@@ -239,6 +239,24 @@ TEST_F(CommandLine, MeasuresAGrid) {
   EXPECT_NE(own.out.find("all cells: call decode, length 7"), std::string::npos) << own.out;
 }
 
+TEST_F(CommandLine, ComparesWithAnEarlierMeasurement) {
+  const std::string grid = "measure --subject skeleton --lengths 5 --widths 4 --formats f32 ";
+  EXPECT_EQ(run(grid + "--json before.json").exit_code, 0);
+  const Ran same = run(grid + "--compare before.json");
+  EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
+  EXPECT_NE(same.out.find("2 cells compared: 0 worse, 0 better, 0 warned of, 2 to the last digit "
+                          "the same"),
+            std::string::npos)
+      << same.out;
+  const Ran other = run(grid + "--seed 2 --compare before.json");
+  EXPECT_EQ(other.exit_code, 2) << "other cells";
+  EXPECT_NE(other.out.find("nothing can be compared"), std::string::npos) << other.out;
+  refuses(grid + "--compare absent.json", {"absent.json"});
+  std::ofstream(folder_ / "wrong.json") << "{\"schema\": 1}";
+  refuses(grid + "--compare wrong.json", {"wrong.json: version is missing"});
+  EXPECT_EQ(run(grid + "--compare wrong.json").out, "") << "read before anything is measured";
+}
+
 TEST_F(CommandLine, BadGridsAreRefused) {
   const std::string measure = "measure --subject skeleton ";
   refuses(measure + "--lengths 64,6x", {"--lengths", "'6x'"});

@@ -98,7 +98,8 @@ struct MeasureCommand {
   std::vector<std::string> cases;  // "[OPERATION] CASE-LINE"; not empty: these instead of a grid
   std::uint64_t seed = 1;
   unsigned threads = std::thread::hardware_concurrency();
-  std::string json;  // a file to write; empty: none
+  std::string json;     // a file to write; empty: none
+  std::string compare;  // a measurement.json to compare with; empty: none
   // What calls cost.
   bool cost = false;
   std::vector<std::string> calls;  // "OPERATION CASE-LINE"; empty: a list of usual ones

@@ -204,8 +204,8 @@ Resources with_readable_names(const Resources& resources) {
 
 int measure(const MeasureCommand& options) {
   if (!options.cost) return measure_errors(options);
-  if (!options.cases.empty() || !options.json.empty()) {
-    throw Error("--cost: takes --call; --case and --json are for errors");
+  if (!options.cases.empty() || !options.json.empty() || !options.compare.empty()) {
+    throw Error("--cost: takes --call; --case, --json and --compare are for errors");
   }
   std::vector<Call> asked;
   for (const std::string& call : options.calls) asked.push_back(call_named(call));

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "reference/text.hpp"
@@ -14,6 +15,7 @@
 #include "reports/commands/subjects.hpp"
 #include "reports/formats.hpp"
 #include "reports/measurement.hpp"
+#include "reports/measurement_comparison.hpp"
 #include "reports/rendering.hpp"
 #include "reports/safetensors.hpp"
 
@@ -56,6 +58,8 @@ int measure_errors(const MeasureCommand& options) {
   const std::vector<GridCell> grid = measured_grid(options);
   if (grid.empty()) throw Error("measure: the grid has no cells");
   if (!options.json.empty()) require_writable_file(options.json);
+  std::optional<Measurement> before;
+  if (!options.compare.empty()) before = read_measurement(options.compare);
   SubjectOptions subject = options.subject;
   subject.emulation.schedule = options.schedule;
   subject.emulation = spelled(subject.emulation);
@@ -80,9 +84,16 @@ int measure_errors(const MeasureCommand& options) {
   fmt::print("{}", measurement_table(measurement, style_of(stdout).columns));
   if (!options.json.empty()) write_whole(options.json, measurement_json_of(measurement));
   const MeasurementEnd end = end_of(measurement);
+  int exit_code = end.exit_code;
+  if (before) {
+    const MeasurementComparison comparison = compared(*before, measurement);
+    fmt::print("\nagainst {} ('{}', {}):\n{}", options.compare, before->subject, before->numerics,
+               comparison_text(comparison, measurement, style_of(stdout).columns));
+    if (exit_code == 0) exit_code = exit_code_of(comparison);
+  }
   fmt::print("\n{}\n", end.reason);
   if (!end.replay.empty()) fmt::print("{}\n", end.replay);
-  return end.exit_code;
+  return exit_code;
 }
 
 }  // namespace attest
