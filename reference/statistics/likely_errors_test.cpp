@@ -9,6 +9,7 @@
 #include "reference/oracle/exact.hpp"
 #include "reference/random_problem.hpp"
 #include "reference/random_values.hpp"
+#include "reference/statistics/cells.hpp"
 
 namespace attest {
 namespace {
@@ -122,6 +123,21 @@ TEST(LikelyErrors, ResponsesAreDerivatives) {
     EXPECT_NEAR(response(Direction::inward, Bias::weights), weights, 1e-12);
     EXPECT_NEAR(response(Direction::inward, Bias::output), output, 1e-20);
   }
+}
+
+// README.md, "Directions".
+TEST(LikelyErrors, ColumnsShareTheErrorOfAWeight) {
+  const Problem p = cell_problem(Format::bf16, Format::f32, 32, 1024);
+  const LikelyErrors likely = likely_errors(p, drawn(p, true, 1), cell_path(Format::bf16, 16, 64));
+  double ratio = 0;
+  for (std::size_t row = 0; row < 32; ++row) {
+    double independent = 0;
+    for (std::size_t c = 0; c < 64; ++c) independent += likely.variance[row * 64 + c];
+    ratio += std::sqrt(along(likely.rows[row], Direction::inward).variance / independent) / 32;
+  }
+  std::printf("a row of V > 0 varies %.2f times as much as if columns were independent\n", ratio);
+  EXPECT_GT(ratio, 6);
+  EXPECT_LT(ratio, 7);
 }
 
 TEST(LikelyErrors, RowsWithoutKeysOrFiniteNumbersAreNotModelled) {
