@@ -127,8 +127,7 @@ std::vector<DetectionTable> detection_tables() {
 std::string detection_page(const std::vector<DetectionTable>& tables) {
   std::string page =
       "# Which defects the bounds see, and which other rules do\n\n"
-      "Printed by `bin/detection_page`; the test `detection_page` says when this is not what it "
-      "prints.\n\n"
+      "Printed by `bin/detection_page`; `detection_test` says when this is not what it prints.\n\n"
       "A model of a FlashAttention 3 kernel on H100 (`reference/model`; bf16 in and out, P in "
       "bf16, "
       "tensor cores of 16 products, blocks of 64 keys, the last first) computes 128 rows of 64 "

@@ -37,13 +37,14 @@ struct Score {
   bool accepted = true;
 };
 
+/// O is climbed; LSE only has to be accepted as well.
 Score score(const Attempt& attempt, Strength strength) {
-  const double got = attempt.modelled().o[0];
-  const Acceptance accepted = acceptance(attempt.problem, attempt.values, attempt.path, strength);
-  const double radius = accepted.o.radius[0];
-  const bool judged = radius != kInfinity && radius != 0 && accepted.strength[0] == strength;
-  if (!judged) return {0, accepted.o.accepts(got, 0)};
-  return {accepted.o.error_of(got, 0) / radius, accepted.o.accepts(got, 0)};
+  const Modelled got = attempt.modelled();
+  const Acceptance its = acceptance(attempt.problem, attempt.values, attempt.path, strength);
+  const bool accepted = its.o.accepts(got.o[0], 0) && its.lse.accepts(got.lse[0], 0);
+  const double radius = its.o.radius[0];
+  if (radius == kInfinity || radius == 0 || its.strength[0] != strength) return {0, accepted};
+  return {its.o.error_of(got.o[0], 0) / radius, accepted};
 }
 
 Attempt random_attempt(const Problem& problem, const PrecisionPath& path, std::mt19937_64& random) {
