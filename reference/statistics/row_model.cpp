@@ -180,6 +180,10 @@ void RowModel::weigh(State& state, Key& key, std::size_t lane) const {
       key.cast_variance = rounding(format, shifted) / (shifted * shifted);
     }
   }
+  key.cast_in_sum = path_.sums_cast && shifted == weight * shift;
+  if (path_.sums_cast && !key.cast_in_sum && format != Format::f32) {
+    key.sum_cast_variance = rounding(format, weight * shift) / (weight * weight * shift * shift);
+  }
   key.exact = distance == 0;
   key.weight = shifted;
   key.ulp = ulp(format, shifted);

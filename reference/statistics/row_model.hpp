@@ -38,6 +38,8 @@ struct Key {
   double mean = 0, variance = 0;            // of the weight, in numerator and row sum
   double cast = 0;                          // the weight as it meets V
   double cast_mean = 0, cast_variance = 0;  // of what that is off by
+  bool cast_in_sum = false;                 // whether the row sum is off by the same
+  double sum_cast_variance = 0;             // or by another cast, of the weight without its scale
   double weight = 0, ulp = 0;               // before that cast, and P's there
   bool exact = false;                       // the exponential was of 0: nothing was rounded
   double share = 0;                         // pi

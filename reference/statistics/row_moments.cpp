@@ -98,9 +98,10 @@ class Moments {
     const double of_o = along(signs, o_);
     for (const Key& key : row_.keys) {
       const double value = along(signs, head_.v_row(key.j)) * head_.v_scale_of(key.j);
-      const double away = value - of_o, moved = value - (head_.path.sums_cast ? of_o : 0);
-      sum.variance +=
-          key.share * key.share * (key.cast_variance * moved * moved + key.variance * away * away);
+      const double away = value - of_o, moved = value - (key.cast_in_sum ? of_o : 0);
+      const double variance = key.cast_variance * moved * moved + key.variance * away * away +
+                              key.sum_cast_variance * of_o * of_o;
+      sum.variance += key.share * key.share * variance;
     }
     for (double own : own_) sum.variance += own;
     for (const Common& one : common_) {
@@ -136,10 +137,11 @@ class Moments {
     const double weight = key.share * key.share * key.variance;
     const double weight_mean = key.share * key.mean, cast_mean = key.share * key.cast_mean;
     const double product = key.share * key.product;
-    const double in_sum = head_.path.sums_cast ? 1 : 0;  // a cast moves the row sum too
+    const double in_sum = key.cast_in_sum ? 1 : 0;
+    const double of_sum = key.share * key.share * key.sum_cast_variance;
     for (std::size_t c = 0; c < width_; ++c) {
       const double value = v[c] * scale, away = value - o_[c], moved = value - in_sum * o_[c];
-      variance_[c] += cast * moved * moved + weight * away * away;
+      variance_[c] += cast * moved * moved + weight * away * away + of_sum * o_[c] * o_[c];
       mean_[c] += weight_mean * away + cast_mean * moved;
       sharper_[c] += product * away;
     }

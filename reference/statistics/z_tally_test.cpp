@@ -8,6 +8,7 @@
 #include "reference/formats.hpp"
 #include "reference/model/random_path.hpp"
 #include "reference/precision_text.hpp"
+#include "reference/random_problem.hpp"
 #include "reference/statistics/cells.hpp"
 
 namespace attest {
@@ -199,6 +200,23 @@ TEST(ZTally, NoKernelWithinItsDeclarationRaisesAnAlarm) {
         << print(path) << " share " << model.freedom.division_share;
   }
   EXPECT_GT(judged_count, 200);
+}
+
+TEST(ZTally, NoProblemRaisesAFalseAlarm) {
+  std::mt19937_64 random(29);
+  Index rows = 0;
+  for (int round = 0; round < 300; ++round) {
+    Problem p = random_problem(random, 40);
+    if (round % 4 != 0 && std::fabs(p.scale) > 1) p.scale = default_scale(p.depth);
+    const PrecisionPath path = random_path(p, random);
+    const Values values = random_values(p, random);
+    ZTally tally;
+    tally.add(p, values, path, modelled(p, values, path));
+    if (!tally.summary()) continue;
+    rows += tally.summary()->rows;
+    EXPECT_EQ(alarms_of(*tally.summary()), "") << print(p) << " path " << print(path);
+  }
+  EXPECT_GT(rows, 2000);
 }
 
 TEST(ZTally, SaysHowLikelyAFalseAlarmIs) {
