@@ -68,7 +68,7 @@ std::optional<std::string> uncalibrated(const Problem& p, const Values& values,
 
 bool calibrated(const LikelyRow& row, double largest, Format output) {
   return row.keys >= kKeysLeast && row.support >= kSupportLeast && row.distinct >= kDistinctLeast &&
-         largest >= smallest_normal(output);
+         row.spread >= kSpreadLeast && largest >= smallest_normal(output);
 }
 
 }  // namespace attest::statistics

@@ -11,6 +11,7 @@ namespace attest::statistics {
 inline constexpr Index kKeysLeast = 16;     // that a row must see
 inline constexpr double kSupportLeast = 4;  // that must carry it
 inline constexpr double kDistinctLeast = 0.75;
+inline constexpr double kSpreadLeast = 1;
 
 /// By how much the deviation of z may differ from 1 where the model is calibrated: the most that
 /// was measured (README.md) is below. Every limit leaves room for it.

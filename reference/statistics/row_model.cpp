@@ -172,19 +172,22 @@ void RowModel::weigh(State& state, Key& key, std::size_t lane) const {
   const double shifted = weight * (joins ? scale : 1) * shift;
   const Format format = path_.p_format;
   key.variance += exponential(distance);
+  key.exact = distance == 0;
   double cast = shifted;  // in f32 it already was
   if (format != Format::f32) {
     cast = rounded(format, std::min(shifted, facts(format).max_finite));
-    if (cast == 0) key.cast_mean = -1;
-    if (cast != 0 && cast != shifted) {
+    if (cast == 0) {
+      key.cast_mean = -1;
+    } else if (key.exact) {  // a scale, rounded the same way in every row
+      key.cast_mean = cast / shifted - 1;
+    } else if (cast != shifted) {
       key.cast_variance = rounding(format, shifted) / (shifted * shifted);
     }
   }
   key.cast_in_sum = path_.sums_cast && shifted == weight * shift;
-  if (path_.sums_cast && !key.cast_in_sum && format != Format::f32) {
+  if (path_.sums_cast && !key.cast_in_sum && !key.exact && format != Format::f32) {
     key.sum_cast_variance = rounding(format, weight * shift) / (weight * weight * shift * shift);
   }
-  key.exact = distance == 0;
   key.weight = shifted;
   key.ulp = ulp(format, shifted);
   key.cast = cast / shift * (joins ? 1 : scale);

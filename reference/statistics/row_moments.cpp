@@ -221,6 +221,17 @@ double distinct(const Gathered& row, Format format) {
   return support(std::move(keys)) * squares;
 }
 
+/// The deviation of scale q.k between keys, which alone makes one query's weights another's.
+double spread(const Gathered& row) {
+  double sum = 0, mean = 0, square = 0;
+  for (const Key& key : row.keys) sum += key.share;  // less than 1 with a sink
+  for (const Key& key : row.keys) mean += key.share / sum * key.product;
+  for (const Key& key : row.keys) {
+    square += key.share / sum * (key.product - mean) * (key.product - mean);
+  }
+  return std::sqrt(square);
+}
+
 }  // namespace
 
 void add_moments(const Head& head, const Gathered& gathered, std::size_t row, std::uint64_t seed,
@@ -233,6 +244,7 @@ void add_moments(const Head& head, const Gathered& gathered, std::size_t row, st
   found.keys = static_cast<Index>(gathered.keys.size());
   found.support = rounded_support(gathered);
   found.distinct = distinct(gathered, head.path.p_format);
+  found.spread = spread(gathered) / ulp(head.path.p_format, 1);
   for (std::size_t n = 0; n < kDirections; ++n) {
     const Columns signs = moments.signs(static_cast<Direction>(n), seed, row);
     found.projected[n] = moments.projected(signs);

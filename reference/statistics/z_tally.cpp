@@ -180,7 +180,8 @@ std::string ZTally::why_not() const {
   if (rows_ > 0) return {};
   if (!reason_.empty()) return reason_;
   if (seen_rows_ == 0) return "no row sees a key and finite numbers";
-  return "no row sees 16 keys, of which at least 4 carry it, with weights that differ";
+  return "no row sees 16 keys, of which at least 4 carry it, with weights that differ and are its "
+         "own";
 }
 
 }  // namespace attest

@@ -202,21 +202,68 @@ TEST(ZTally, NoKernelWithinItsDeclarationRaisesAnAlarm) {
   EXPECT_GT(judged_count, 200);
 }
 
-TEST(ZTally, NoProblemRaisesAFalseAlarm) {
+TEST(ZTally, NoProblemRaisesAFalseAlarmAndZIsStandardNormal) {
   std::mt19937_64 random(29);
   Index rows = 0;
-  for (int round = 0; round < 300; ++round) {
-    Problem p = random_problem(random, 40);
-    if (round % 4 != 0 && std::fabs(p.scale) > 1) p.scale = default_scale(p.depth);
+  double squares = 0, count = 0;
+  for (int round = 0; round < 700; ++round) {
+    Problem p = random_problem(random, 48);
+    if (std::fabs(p.scale) > 1) p.scale = default_scale(p.depth);
     const PrecisionPath path = random_path(p, random);
+    Model model;
+    model.freedom = random_freedom(path, random);
     const Values values = random_values(p, random);
     ZTally tally;
-    tally.add(p, values, path, modelled(p, values, path));
-    if (!tally.summary()) continue;
-    rows += tally.summary()->rows;
-    EXPECT_EQ(alarms_of(*tally.summary()), "") << print(p) << " path " << print(path);
+    tally.add(p, values, path, tensor_of(p, model_attention(p, values, path, model).o),
+              model.freedom.tensor_step);
+    const std::optional<ZSummary> z = tally.summary();
+    if (!z) continue;
+    rows += z->rows;
+    for (const Standardised* one :
+         {&z->inward, &z->offset, &z->scattered, &z->sharper, &z->others}) {
+      squares += one->total * one->total;
+      ++count;
+    }
+    EXPECT_EQ(alarms_of(*z), "") << print(p) << " path " << print(path);
   }
-  EXPECT_GT(rows, 2000);
+  std::printf("%lld rows of any Problem, deviation of Z %.3f\n", static_cast<long long>(rows),
+              std::sqrt(squares / count));
+  EXPECT_GT(rows, 10000);
+  EXPECT_GT(std::sqrt(squares / count), 0.85);
+  EXPECT_LT(std::sqrt(squares / count), 1.15);
+}
+
+// A scale of the cache that joins the weight is rounded alike wherever that weight is 1, in every
+// row: known, not random. Without that mean Z is 52.
+TEST(ZTally, AScaleThatIsRoundedAlikeInEveryRowIsKnown) {
+  Problem p = cell_problem(bf16, bf16, 512, 64);
+  p.cache = i8;
+  p.scales = Scales::tensor;
+  PrecisionPath path = cell_path(bf16, 0, 64);
+  path.scales_in_p = true;
+  const Values values = drawn(p, false, 3);
+  const Tensor o = modelled(p, values, path);
+  EXPECT_EQ(alarms_of(judged(p, values, path, o)), "");
+  LikelyErrors likely = likely_errors(p, values, path);
+  for (LikelyRow& row : likely.rows) {
+    for (Projected& projected : row.projected) projected.mean = 0;
+  }
+  ZTally forgetful;
+  forgetful.add(p, path, o, likely);
+  std::printf("without: %s\n", alarms_of(forgetful.summary().value()).c_str());
+  EXPECT_NE(alarms_of(forgetful.summary().value()), "");
+}
+
+// Where ALiBi alone makes weights differ, every row has the same, and they are rounded alike.
+TEST(ZTally, RowsThatShareTheirWeightsAreDeclined) {
+  Problem p = cell_problem(bf16, bf16, 64, 128);
+  p.alibi = p.causal = true;
+  p.scale = 1e-6F;
+  const Values values = drawn(p, false, 3);
+  const PrecisionPath path = cell_path(bf16, 0, 64);
+  ZTally tally;
+  tally.add(p, values, path, modelled(p, values, path));
+  EXPECT_FALSE(tally.summary());
 }
 
 TEST(ZTally, SaysHowLikelyAFalseAlarmIs) {
