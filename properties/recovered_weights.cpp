@@ -13,7 +13,7 @@
 #include "properties/rows.hpp"
 #include "properties/weights.hpp"
 #include "reference/bound/order_free.hpp"
-#include "reference/oracle/exact.hpp"
+#include "reference/oracle/certified.hpp"
 
 namespace attest {
 
@@ -24,9 +24,12 @@ Verdict recovered_weights(const Subject& subject, const Problem& problem, const 
 
   const Problem identity = with_identity(problem);
   const Values identity_values = with_identity(problem, values);
-  const Truth truth = exact_attention(identity, identity_values);
-  const Bounds bounds = order_free_bounds(identity, identity_values,
-                                          precision_of(subject, attention_for(problem), problem));
+  Bounds bounds = order_free_bounds(identity, identity_values,
+                                    precision_of(subject, attention_for(problem), problem));
+  const Certified certified =
+      certified_attention(identity, identity_values, share_of(bounds.o_before, bounds.lse));
+  certified.widen(bounds.o, bounds.lse);
+  const Truth& truth = certified.truth;
 
   Judge judge;
   for_each_row(problem, [&](Index b, Index h, Index i) {

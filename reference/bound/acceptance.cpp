@@ -9,12 +9,13 @@
 #include "reference/bound/order_free.hpp"
 #include "reference/bound/running.hpp"
 #include "reference/formats.hpp"
-#include "reference/oracle/exact.hpp"
+#include "reference/oracle/certified.hpp"
 
 namespace attest {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 }  // namespace
 
 double Accepted::low(std::size_t at) const {
@@ -116,7 +117,27 @@ Acceptance acceptance_around(const Truth& truth, const Problem& problem, const V
 
 Acceptance acceptance(const Problem& problem, const Values& values, const PrecisionPath& path,
                       Strength at_most) {
-  return acceptance_around(exact_attention(problem, values), problem, values, path, at_most);
+  // The radii first, around nothing: they say how well the truth must be known, where it is the
+  // centre at all.
+  Truth nothing;
+  const auto rows = static_cast<std::size_t>(problem.batch * problem.query_heads * problem.queries);
+  nothing.o.assign(rows * static_cast<std::size_t>(problem.v_depth), kNaN);
+  nothing.lse.assign(rows, kNaN);
+  Acceptance out = acceptance_around(nothing, problem, values, path, at_most);
+  std::vector<double> allowed = out.o.radius;
+  for (std::size_t at = 0; at < allowed.size(); ++at) {
+    if (!std::isnan(out.o.centre[at])) allowed[at] = kInfinity;
+  }
+  const Certified certified =
+      certified_attention(problem, values, share_of(std::move(allowed), out.lse.radius));
+  for (std::size_t at = 0; at < out.o.centre.size(); ++at) {
+    if (!std::isnan(out.o.centre[at])) continue;
+    out.o.centre[at] = certified.truth.o[at];
+    out.o.radius[at] += certified.o_off(at);
+  }
+  out.lse.centre = certified.truth.lse;
+  for (std::size_t at = 0; at < rows; ++at) out.lse.radius[at] += certified.lse_off(at);
+  return out;
 }
 
 }  // namespace attest

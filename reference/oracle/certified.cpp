@@ -49,6 +49,26 @@ std::array<Index, kTierNames.size()> Certified::rows_of_tiers() const {
   return counts;
 }
 
+double Certified::o_off(std::size_t at) const {
+  return o_radius[at] + std::fabs(truth.o_tail[at]);
+}
+
+double Certified::lse_off(std::size_t at) const {
+  return lse_radius[at] + std::fabs(truth.lse_tail[at]);
+}
+
+void Certified::widen(std::vector<double>& o, std::vector<double>& lse) const {
+  for (std::size_t at = 0; at < o.size(); ++at) o[at] += o_off(at);
+  for (std::size_t at = 0; at < lse.size(); ++at) lse[at] += lse_off(at);
+}
+
+Demand share_of(std::vector<double> o, std::vector<double> lse) {
+  for (auto* allowed : {&o, &lse}) {
+    for (double& each : *allowed) each *= 0x1p-8;
+  }
+  return {std::move(o), std::move(lse)};
+}
+
 Certified certified_attention(const Problem& problem, const Values& values, const Demand& demand) {
   Certified result = in_double(problem, values);
   std::vector<std::size_t> special, rows;

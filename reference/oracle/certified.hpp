@@ -28,7 +28,15 @@ struct Certified {
   std::vector<double> lse_radius;
   std::vector<Tier> tier;  // per row, like Truth::lse
   std::array<Index, kTierNames.size()> rows_of_tiers() const;
+  /// How far the definition may be from truth.o alone, without its tail; and from truth.lse.
+  double o_off(std::size_t at) const;
+  double lse_off(std::size_t at) const;
+  /// Adds that to what is allowed around truth.o and truth.lse.
+  void widen(std::vector<double>& o, std::vector<double>& lse) const;
 };
+
+/// What the truth's radius may take of what is allowed before more digits are asked for: 2^-8.
+Demand share_of(std::vector<double> o, std::vector<double> lse);
 
 /// Rows whose radius in double is over the demand are redone with more digits until it is not, or
 /// two hundred were tried: where sums cancel to nothing no radius can be 0.

@@ -2,30 +2,15 @@
 // counter `ratio` is the one divided by the other.
 #include <benchmark/benchmark.h>
 
-#include <Eigen/Core>
 #include <ctime>
 
 #include "reference/oracle/exact.hpp"
+#include "reference/oracle/plain_attention.hpp"
 #include "reference/random_values.hpp"
 
 namespace {
 
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 constexpr attest::Index kDepth = 64;
-
-Matrix matrix_of(const attest::Tensor& tensor) {
-  Matrix matrix(tensor.extent[2], tensor.extent[3]);
-  for (attest::Index i = 0; i < tensor.count(); ++i) matrix.data()[i] = tensor.at(i);
-  return matrix;
-}
-
-Matrix plain_attention(const Matrix& q, const Matrix& k, const Matrix& v, double scale) {
-  Matrix s = scale * (q * k.transpose());
-  const Eigen::VectorXd largest = s.rowwise().maxCoeff();
-  s = (s.colwise() - largest).array().exp().matrix();
-  const Eigen::VectorXd sums = s.rowwise().sum();
-  return sums.cwiseInverse().asDiagonal() * (s * v);
-}
 
 void exact(benchmark::State& state, attest::Digits digits) {
   const attest::Index tokens = state.range(0);
@@ -35,7 +20,8 @@ void exact(benchmark::State& state, attest::Digits digits) {
   problem.scale = 0.125F;
   std::mt19937_64 random(1);
   const attest::Values values = attest::random_values(problem, random);
-  const Matrix q = matrix_of(values.q), k = matrix_of(values.k), v = matrix_of(values.v);
+  const attest::PlainMatrix q = attest::matrix_of(values.q), k = attest::matrix_of(values.k),
+                            v = attest::matrix_of(values.v);
 
   // Processor time, so that a busy machine does not distort the ratio.
   std::clock_t exact_time = 0, plain_time = 0;
@@ -43,7 +29,7 @@ void exact(benchmark::State& state, attest::Digits digits) {
     const auto start = std::clock();
     benchmark::DoNotOptimize(attest::exact_attention(problem, values, digits));
     const auto middle = std::clock();
-    benchmark::DoNotOptimize(plain_attention(q, k, v, problem.scale));
+    benchmark::DoNotOptimize(attest::plain_attention(q, k, v, problem.scale));
     exact_time += middle - start;
     plain_time += std::clock() - middle;
   }
