@@ -26,7 +26,7 @@ double binade(double number) {
 }
 
 double last_bit(double number) {
-  if (number == 0) return Chains::kNothing;
+  if (number == 0 || !std::isfinite(number)) return Chains::kNothing;
   const double ulp = binade(number) * kUlp;
   const auto whole = static_cast<std::int64_t>(std::fabs(number) / ulp);  // below 2^24
   return ulp * static_cast<double>(whole & -whole);

@@ -26,7 +26,8 @@ struct Factor {
   const float* others_last;  // of the row
 };
 
-/// Of a number of more than 24 bits the last one says no more than the 24th.
+/// The place of the last bit of an f32 number that is set, a power of two. Special: of 0, and of
+/// what is not finite, Chains::kNothing.
 double last_bit(double number);
 
 /// The largest power of two that is no larger than |number|; 0 of 0.
