@@ -1,5 +1,5 @@
-// Measuring a cell: the truth is the centre of the order-free bound, which no rounding moves; each
-// bound is asked by itself how much of it was used.
+// Measuring a cell: one certified truth, around which each bound is asked by itself how much of it
+// was used.
 #include "reports/measurement.hpp"
 
 #include <fmt/format.h>
@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 
 #include "properties/ask.hpp"
 #include "properties/fills.hpp"
 #include "properties/judge.hpp"
 #include "properties/rows.hpp"
 #include "reference/formats.hpp"
+#include "reference/statistics/z_tally.hpp"
 #include "reference/text.hpp"
 #include "reports/formats.hpp"
 
@@ -104,18 +104,18 @@ void measure_row(const Problem& problem, const Reply& reply, const std::vector<d
 }
 
 void measure_errors(const Problem& problem, const Values& values, const Reply& reply,
-                    const Acceptance& truth, const Margins& margins, Cell& cell) {
+                    const Truth& truth, const Margins& margins, Cell& cell) {
   ErrorTally o, lse;
-  o.add(problem, values, reply.o, truth.o.centre, margins.o);
+  o.add(problem, values, reply.o, truth.o, margins.o);
   Problem as_o = problem;
   as_o.v_depth = 1;
   as_o.output = Format::f32;
-  lse.add(as_o, values, reply.lse, truth.lse.centre, margins.lse);
+  lse.add(as_o, values, reply.lse, truth.lse, margins.lse);
   cell.o = o.summary();
   cell.lse = lse.summary();
   std::vector<double> to_rms;
   for_each_row(problem, [&](Index b, Index h, Index i) {
-    measure_row(problem, reply, truth.o.centre, reply.o.offset(b, h, i, 0), cell, to_rms);
+    measure_row(problem, reply, truth.o, reply.o.offset(b, h, i, 0), cell, to_rms);
   });
   cell.o_to_rms = {quantile(to_rms, 0.5), quantile(to_rms, 0.9), quantile(to_rms, 0.99),
                    quantile(to_rms, 1)};
@@ -144,9 +144,63 @@ Margins judge(const Problem& problem, const Reply& reply, const Acceptance& acce
   return largest;
 }
 
+/// How likely such errors are, where a model of them is calibrated.
+void measure_likelihood(const Problem& problem, const Values& values, const PrecisionPath& path,
+                        const Reply& reply, Index tensor_step, Cell& cell) {
+  if (path.tensor_step > 0 && tensor_step == 0) {
+    cell.o.uncalibrated = "which tensor cores it ran on is not known";
+    return;
+  }
+  ZTally z;
+  z.add(problem, values, path, reply.o, path.tensor_step > 0 ? tensor_step : 0);
+  cell.o.z = z.summary();
+  cell.o.uncalibrated = cell.o.z ? "" : z.why_not();
+}
+
+/// The truth, and what is accepted around it.
+struct Judged {
+  Certified truth;
+  Acceptance strongest;
+};
+
+/// What is accepted, with the truth's own radius in the interval.
+Acceptance accepted_around(const Certified& certified, const Problem& problem, const Values& values,
+                           const PrecisionPath& path, Strength at_most = Strength::quantised) {
+  Acceptance accepted = acceptance_around(certified.truth, problem, values, path, at_most);
+  for (std::size_t i = 0; i < accepted.o.radius.size(); ++i) {
+    accepted.o.radius[i] += certified.o_radius[i];
+  }
+  for (std::size_t i = 0; i < accepted.lse.radius.size(); ++i) {
+    accepted.lse.radius[i] += certified.lse_radius[i];
+  }
+  return accepted;
+}
+
+/// The truth to a part of the bound that nobody would notice: Ziv's strategy, one round of it.
+Judged judged(const Problem& problem, const Values& values, const PrecisionPath& path) {
+  constexpr double kUnnoticed = 0x1p-8;  // of the bound
+  Judged judged{certified_attention(problem, values), {}};
+  judged.strongest = accepted_around(judged.truth, problem, values, path);
+  Demand demand{judged.strongest.o.radius, judged.strongest.lse.radius};
+  bool met = true;
+  const auto ask = [&met](std::vector<double>& radii, const std::vector<double>& truths) {
+    for (std::size_t i = 0; i < radii.size(); ++i) {
+      radii[i] *= kUnnoticed;
+      met = met && truths[i] <= radii[i];
+    }
+  };
+  ask(demand.o, judged.truth.o_radius);
+  ask(demand.lse, judged.truth.lse_radius);
+  if (met) return judged;
+  judged.truth = certified_attention(problem, values, demand);
+  judged.strongest = accepted_around(judged.truth, problem, values, path);
+  return judged;
+}
+
 }  // namespace
 
-Cell measure_cell(const Subject& subject, Operation operation, const Case& test_case) {
+Cell measure_cell(const Subject& subject, Operation operation, const Case& test_case,
+                  Index tensor_step) {
   const Problem& problem = test_case.problem;
   Cell cell;
   cell.operation = operation;
@@ -158,17 +212,21 @@ Cell measure_cell(const Subject& subject, Operation operation, const Case& test_
     return cell;
   }
   const PrecisionPath path = precision_of(subject, operation, problem);
-  const Acceptance strongest = acceptance(problem, values, path);
-  const Margins margins = judge(problem, answer.reply, strongest, cell);
-  const Strength used = strongest.strength.empty() ? Strength::order_free
-                                                   : *std::ranges::max_element(strongest.strength);
-  measure_bound(problem, answer.reply, strongest, used, cell);
-  std::optional<Acceptance> weaker;
-  for (int level = static_cast<int>(used) - 1; level >= 0; --level) {
-    weaker = acceptance(problem, values, path, static_cast<Strength>(level));
-    measure_bound(problem, answer.reply, *weaker, static_cast<Strength>(level), cell);
+  const Judged truth = judged(problem, values, path);
+  cell.tiers = truth.truth.rows_of_tiers();
+  const Margins margins = judge(problem, answer.reply, truth.strongest, cell);
+  const auto used = truth.strongest.strength.empty()
+                        ? Strength::order_free
+                        : *std::ranges::max_element(truth.strongest.strength);
+  measure_bound(problem, answer.reply, truth.strongest, used, cell);
+  for (int level = 0; level < static_cast<int>(used); ++level) {
+    const auto weaker = static_cast<Strength>(level);
+    measure_bound(problem, answer.reply,
+                  accepted_around(truth.truth, problem, values, path, weaker), weaker, cell);
   }
-  measure_errors(problem, values, answer.reply, weaker ? *weaker : strongest, margins, cell);
+  measure_errors(problem, values, answer.reply, truth.truth.truth, margins, cell);
+  measure_likelihood(problem, values, path, answer.reply, tensor_step, cell);
+  cell.stages = attribution_of(problem, values, path, path.tensor_step > 0 ? tensor_step : 0);
   return cell;
 }
 

@@ -5,12 +5,15 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "fuzz/run.hpp"
 #include "reference/bound/acceptance.hpp"
+#include "reference/model/attribution.hpp"
+#include "reference/oracle/certified.hpp"
 #include "reference/statistics/summary.hpp"
 #include "reference/verdict.hpp"
 
@@ -42,6 +45,8 @@ struct Cell {
   ErrorSummary o, lse;  // lse as if it were an O with one column, in f32
   Quantiles o_to_rms;   // |error| of O over the root mean square of its row's truth
   BoundUses o_bounds, lse_bounds;
+  std::array<Index, kTierNames.size()> tiers{};  // rows by what their truth was computed in
+  std::optional<Attribution> stages;  // of a model of the declared path, on a part of the rows
   RowFigures rows;
 };
 
@@ -53,8 +58,15 @@ struct Measurement {
   std::vector<Cell> cells;
 };
 
-/// Asks the subject once and measures what it answers. `operation` is prefill or decode.
-Cell measure_cell(const Subject& subject, Operation operation, const Case& test_case);
+/// Asks the subject once and measures what it answers. `operation` is prefill or decode,
+/// `tensor_step` the products that the tensor cores it runs on add at once; 0: unknown, and nothing
+/// is said of how likely its errors are where it uses any.
+Cell measure_cell(const Subject& subject, Operation operation, const Case& test_case,
+                  Index tensor_step = 0);
+
+/// The stages of a part of the Problem that does not cost too much; nothing where there is none.
+std::optional<Attribution> attribution_of(Problem problem, Values values, const PrecisionPath& path,
+                                          Index tensor_step);
 
 /// 1: a number was refused, or the subject faulted. 0: something was measured, and nothing is
 /// wrong. 2: nothing was measured.

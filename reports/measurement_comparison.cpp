@@ -10,30 +10,19 @@
 #include <map>
 #include <utility>
 
+#include "reference/statistics/tails.hpp"
 #include "reference/text.hpp"
 #include "reports/rendering.hpp"
 
 namespace attest {
 namespace {
 
-/// P(at least `heads` among `tosses` of a fair coin).
-double coin_tail(std::uint64_t heads, std::uint64_t tosses) {
-  const auto n = static_cast<double>(tosses);
-  double sum = 0;
-  for (std::uint64_t k = heads; k <= tosses; ++k) {
-    const auto x = static_cast<double>(k);
-    sum += std::exp(std::lgamma(n + 1) - std::lgamma(x + 1) - std::lgamma(n - x + 1) -
-                    n * std::log(2.0));
-  }
-  return std::min(1.0, sum);
-}
-
 /// Heads and tosses: rows in which the number grew, among those in which it changed.
 struct Tosses {
-  std::uint64_t heads = 0, tosses = 0;
+  int heads = 0, tosses = 0;
 
-  double chance() const { return coin_tail(heads, tosses); }
-  double chance_of_tails() const { return coin_tail(tosses - heads, tosses); }
+  double chance() const { return statistics::coin_tail(heads, tosses); }
+  double chance_of_tails() const { return statistics::coin_tail(tosses - heads, tosses); }
 };
 
 Tosses grown(const std::vector<double>& before, const std::vector<double>& now) {
@@ -59,8 +48,8 @@ constexpr double kTests = 3;  // rows whose error grew, rows whose bias grew, ro
 
 void judge_errors(const Cell& before, const Cell& now, double rate, CellChange& change) {
   const Tosses errors = grown(before.rows.square, now.rows.square);
-  change.changed = errors.tosses;
-  change.larger = errors.heads;
+  change.changed = static_cast<std::uint64_t>(errors.tosses);
+  change.larger = static_cast<std::uint64_t>(errors.heads);
   change.chance = errors.chance();
   // The bias that grew: in the direction in which it now is larger than it was.
   std::vector<double> bias_before = before.rows.inward, bias_now = now.rows.inward;
@@ -127,6 +116,20 @@ std::uint64_t count(const MeasurementComparison& comparison, bool CellChange::*w
   return static_cast<std::uint64_t>(std::ranges::count_if(comparison.changes, what));
 }
 
+std::string growth_text(const Growth& growth) {
+  std::string text;
+  for (const Grown& grown : growth.grown) {
+    text += fmt::format("{}: {} grew from {} to {} (chance {:.0e})\n",
+                        grown.name.empty() ? "all cells together" : grown.name, grown.test,
+                        short_number(grown.before), short_number(grown.after), grown.chance);
+  }
+  if (growth.changed > 0) {
+    text += fmt::format("all cells together: error x {:.4f}; x {:.4f} would have been seen\n",
+                        growth.factor, growth.least_factor);
+  }
+  return text;
+}
+
 }  // namespace
 
 MeasurementComparison compared(const Measurement& before, const Measurement& now) {
@@ -151,15 +154,19 @@ MeasurementComparison compared(const Measurement& before, const Measurement& now
   comparison.only_before = earlier.size();
   const double rate =
       kFalseAlarmRate / kTests / static_cast<double>(std::max<std::size_t>(1, pairs.size()));
+  std::vector<ComparedCell> summaries;
   for (const auto& [cell, i] : pairs) {
     comparison.changes.push_back(change_of(*cell, now.cells[i], i, rate));
+    summaries.push_back({fmt::format("cell {}", i + 1), cell->o, now.cells[i].o});
   }
+  comparison.growth = growth_of(summaries);
   return comparison;
 }
 
 int exit_code_of(const MeasurementComparison& comparison) {
   if (comparison.changes.empty()) return 2;
-  return count(comparison, &CellChange::worse) > 0 ? 1 : 0;
+  const bool grew = !comparison.growth.grown.empty();
+  return grew || count(comparison, &CellChange::worse) > 0 ? 1 : 0;
 }
 
 std::string comparison_text(const MeasurementComparison& comparison, const Measurement& now,
@@ -183,6 +190,7 @@ std::string comparison_text(const MeasurementComparison& comparison, const Measu
         text.size() - text.rfind('\n') + line.size() + 2 <= static_cast<std::size_t>(columns);
     text += (fits ? "  " : "\n  ") + line + "\n";
   }
+  text += growth_text(comparison.growth);
   text += fmt::format(
       "{} cells compared: {} worse, {} better, {} warned of, {} to the last digit the same",
       comparison.changes.size(), count(comparison, &CellChange::worse),
@@ -191,8 +199,8 @@ std::string comparison_text(const MeasurementComparison& comparison, const Measu
     text += fmt::format("; {} cells are only in the earlier one, {} only in this one",
                         comparison.only_before, comparison.only_now);
   }
-  return text +
-         fmt::format("\nworse by chance in {:g} of all comparisons at most\n", kFalseAlarmRate);
+  return text + fmt::format("\nequals are called worse in {:.0e} of all comparisons at most\n",
+                            kFalseAlarmRate + comparison.growth.false_alarm);
 }
 
 }  // namespace attest

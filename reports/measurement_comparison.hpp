@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "reference/statistics/growth.hpp"
 #include "reports/measurement.hpp"
 
 namespace attest {
 
-/// How often a comparison of all cells calls a change worse that is none, at most.
+/// How often the rows of all cells together call a change worse that is none, at most.
 inline constexpr double kFalseAlarmRate = 1e-6;
 
 /// A cell that both have, by operation and case.
@@ -27,11 +28,13 @@ struct CellChange {
 
 struct MeasurementComparison {
   std::vector<CellChange> changes;              // in the order of the later measurement
+  Growth growth;                                // of the same cells, from their summaries
   std::uint64_t only_before = 0, only_now = 0;  // cells that the other has not, or not measured
 };
 MeasurementComparison compared(const Measurement& before, const Measurement& now);
 
-/// 1: a cell got worse. 0: none did. 2: there is no cell that both have.
+/// 1: a cell got worse, or all of them together did. 0: none did. 2: there is no cell that both
+/// have.
 int exit_code_of(const MeasurementComparison& comparison);
 
 /// What changed, and what it means, in `columns` columns.

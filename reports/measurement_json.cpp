@@ -73,24 +73,68 @@ Standardised read_standardised(const Fields& fields) {
           fields.number("largest")};
 }
 
+Json json_of(const std::vector<ZAlarm>& alarms) {
+  Json list = Json::array();
+  for (const ZAlarm& alarm : alarms) {
+    list.push_back({{"test", alarm.test},
+                    {"found", number_of(alarm.found)},
+                    {"limit", number_of(alarm.limit)}});
+  }
+  return list;
+}
+
+std::vector<ZAlarm> read_alarms(const Fields& fields) {
+  std::vector<ZAlarm> alarms;
+  std::size_t number = 0;
+  for (const Json& entry : fields.list("alarms")) {
+    const Fields alarm(entry, fmt::format("{}[{}]", fields.place("alarms"), number++));
+    alarms.push_back({alarm.text("test"), alarm.number("found"), alarm.number("limit")});
+  }
+  return alarms;
+}
+
+/// The members of ZSummary that are of one direction, in the order of the names.
+constexpr std::array kAlong = {&ZSummary::inward, &ZSummary::offset, &ZSummary::scattered,
+                               &ZSummary::sharper, &ZSummary::others};
+static_assert(kAlong.size() == statistics::kDirections);
+
 Json json_of(const ZSummary& z) {
-  return {{"rows", z.rows},
-          {"elements", z.elements},
-          {"chi_square", number_of(z.chi_square)},
-          {"largest", number_of(z.largest)},
-          {"inward", json_of(z.inward)},
-          {"offset", json_of(z.offset)},
-          {"scattered", json_of(z.scattered)}};
+  Json json = {{"rows", z.rows},
+               {"elements", z.elements},
+               {"chi_square", number_of(z.chi_square)},
+               {"chi_square_error", number_of(z.chi_square_error)},
+               {"largest", number_of(z.largest)},
+               {"alarms", json_of(z.alarms)},
+               {"false_alarm", number_of(z.false_alarm)},
+               {"least_bias", Json::object()},
+               {"least_growth", number_of(z.least_growth)}};
+  for (std::size_t i = 0; i < kAlong.size(); ++i) {
+    json[std::string(statistics::kDirectionNames[i])] = json_of(z.*kAlong[i]);
+  }
+  for (std::size_t i = 0; i < statistics::kBiases; ++i) {
+    json["least_bias"][std::string(statistics::kBiasNames[i])] = number_of(z.least_bias[i]);
+  }
+  return json;
 }
 
 ZSummary read_z(const Fields& fields) {
-  return {.rows = read_index(fields, "rows"),
-          .elements = read_index(fields, "elements"),
-          .chi_square = fields.number("chi_square"),
-          .largest = fields.number("largest"),
-          .inward = read_standardised(fields.object("inward")),
-          .offset = read_standardised(fields.object("offset")),
-          .scattered = read_standardised(fields.object("scattered"))};
+  ZSummary z;
+  z.rows = read_index(fields, "rows");
+  z.elements = read_index(fields, "elements");
+  z.chi_square = fields.number("chi_square");
+  z.chi_square_error = fields.number("chi_square_error");
+  z.largest = fields.number("largest");
+  z.alarms = read_alarms(fields);
+  z.false_alarm = fields.number("false_alarm");
+  z.least_growth = fields.number("least_growth");
+  for (std::size_t i = 0; i < kAlong.size(); ++i) {
+    z.*kAlong[i] = read_standardised(fields.object(statistics::kDirectionNames[i]));
+  }
+  const Fields least = fields.object("least_bias");
+  for (std::size_t i = 0; i < statistics::kBiases; ++i) {
+    z.least_bias[i] = least.number(statistics::kBiasNames[i]);
+  }
+  return z;
 }
 
 Json json_of(const ErrorSummary& errors) {
@@ -169,6 +213,52 @@ RowFigures read_rows(const Fields& fields) {
   return rows;
 }
 
+Json json_of(const ErrorSize& size) {
+  return {
+      {"rms", number_of(size.rms)}, {"mean", number_of(size.mean)}, {"ulps", number_of(size.ulps)}};
+}
+
+ErrorSize read_size(const Fields& fields) {
+  return {fields.number("rms"), fields.number("mean"), fields.number("ulps")};
+}
+
+Json json_of(const Attribution& attribution) {
+  Json json = {{"elements", attribution.elements},
+               {"o_rms", number_of(attribution.o_rms)},
+               {"total", json_of(attribution.total)}};
+  for (std::size_t i = 0; i < kStageNames.size(); ++i) {
+    const StageError& stage = attribution.stages[i];
+    json[std::string(kStageNames[i])] = {{"share", number_of(stage.share)},
+                                         {"remains", json_of(stage.remains)},
+                                         {"vanishes", json_of(stage.vanishes)}};
+  }
+  return json;
+}
+
+std::optional<Attribution> read_stages(const Fields& cell) {
+  if (cell.at("stages").is_null()) return std::nullopt;
+  const Fields fields = cell.object("stages");
+  Attribution attribution;
+  attribution.elements = read_index(fields, "elements");
+  attribution.o_rms = fields.number("o_rms");
+  attribution.total = read_size(fields.object("total"));
+  for (std::size_t i = 0; i < kStageNames.size(); ++i) {
+    const Fields stage = fields.object(kStageNames[i]);
+    attribution.stages[i] = {.vanishes = read_size(stage.object("vanishes")),
+                             .remains = read_size(stage.object("remains")),
+                             .share = stage.number("share")};
+  }
+  return attribution;
+}
+
+Json json_of_tiers(const Cell& cell) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < kTierNames.size(); ++i) {
+    json[std::string(kTierNames[i])] = cell.tiers[i];
+  }
+  return json;
+}
+
 Json json_of(const Cell& cell) {
   return {{"operation", name_of(cell.operation)},
           {"case", print(cell.test_case)},
@@ -178,6 +268,8 @@ Json json_of(const Cell& cell) {
           {"o_to_rms", json_of(cell.o_to_rms)},
           {"o_bounds", json_of(cell.o_bounds)},
           {"lse_bounds", json_of(cell.lse_bounds)},
+          {"tiers", json_of_tiers(cell)},
+          {"stages", cell.stages ? json_of(*cell.stages) : Json()},
           {"rows", json_of(cell.rows)}};
 }
 
@@ -198,7 +290,13 @@ Cell read_cell(const Fields& fields) {
             .o_to_rms = read_quantiles(fields, "o_to_rms"),
             .o_bounds = read_uses(fields.object("o_bounds")),
             .lse_bounds = read_uses(fields.object("lse_bounds")),
+            .tiers = {},
+            .stages = read_stages(fields),
             .rows = read_rows(fields.object("rows"))};
+  const Fields tiers = fields.object("tiers");
+  for (std::size_t i = 0; i < kTierNames.size(); ++i) {
+    cell.tiers[i] = read_index(tiers, kTierNames[i]);
+  }
   try {
     cell.test_case = parse_case(fields.text("case"));
   } catch (const Error& error) {

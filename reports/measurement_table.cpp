@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "reference/formats.hpp"
 #include "reference/text.hpp"
 #include "reports/measurement.hpp"
 #include "reports/rendering.hpp"
@@ -95,12 +97,13 @@ class Tables {
 
   /// `figures` are those of a cell that has some.
   template <class Figures>
-  std::string table(const std::string& title, const Row& head, Figures figures) const {
+  std::string table(const std::string& title, const Row& head, Figures figures,
+                    bool (*has)(const Cell&) = has_figures) const {
     std::vector<Row> rows{shown({kLabels.begin(), kLabels.end()})};
     const std::size_t labels = rows.front().size();
     rows.front().insert(rows.front().end(), head.begin(), head.end());
     for (std::size_t i = 0; i < cells().size(); ++i) {
-      if (!has_figures(cells()[i])) continue;
+      if (!has(cells()[i])) continue;
       Row& row = rows.emplace_back(shown(label_of(cells()[i], i + 1)));
       const Row numbers = figures(cells()[i]);
       row.insert(row.end(), numbers.begin(), numbers.end());
@@ -183,6 +186,69 @@ Row lse_row(const Cell& cell) {
           percent(errors.correct, errors.elements), short_number(errors.margin)};
 }
 
+bool has_z(const Cell& cell) {
+  return cell.o.z.has_value();
+}
+
+Row z_row(const Cell& cell) {
+  const ZSummary& z = *cell.o.z;
+  Row row;
+  for (const Standardised& along : {z.inward, z.offset, z.sharper, z.others}) {
+    row.push_back(fmt::format("{:+.1f}", along.total));
+  }
+  row.push_back(fmt::format("{:.1f}", z.largest));
+  row.push_back(fmt::format("{:.2f}", z.chi_square));
+  row.push_back(
+      fmt::format("{:.1g}", z.least_bias[static_cast<std::size_t>(statistics::Bias::weights)]));
+  row.push_back(
+      fmt::format("{:.1g}", z.least_bias[static_cast<std::size_t>(statistics::Bias::scale)]));
+  return row;
+}
+
+bool has_stages(const Cell& cell) {
+  return cell.stages.has_value() && has_figures(cell);
+}
+
+/// Shares in percent, and the model's error over the measured one.
+Row stages_row(const Cell& cell) {
+  Row row;
+  for (const StageError& stage : cell.stages->stages) {
+    row.push_back(fmt::format("{:.1f}", 100 * stage.share));
+  }
+  const double measured =
+      2 * unit_roundoff(cell.test_case.problem.output) * std::sqrt(cell.o.square.mean);
+  row.push_back(measured > 0 ? fmt::format("{:.2f}", cell.stages->total.rms / measured) : "-");
+  return row;
+}
+
+/// What the truth was computed in, and why there is no z.
+std::string remarks(const Measurement& measurement) {
+  std::array<Index, kTierNames.size()> rows{};
+  std::map<std::string, std::vector<std::string>> without;
+  std::string text;
+  for (std::size_t i = 0; i < measurement.cells.size(); ++i) {
+    const Cell& cell = measurement.cells[i];
+    if (!has_figures(cell)) continue;
+    for (std::size_t tier = 0; tier < rows.size(); ++tier) rows[tier] += cell.tiers[tier];
+    if (!cell.o.z) without[one_line(cell.o.uncalibrated)].push_back(fmt::to_string(i + 1));
+    for (const ZAlarm& alarm : cell.o.z ? cell.o.z->alarms : std::vector<ZAlarm>{}) {
+      text += fmt::format(
+          "cell {}: alarm: z {} is {:.2f}, beyond {:.2f}; a correct kernel has an "
+          "alarm in {:.0e} of all cells\n",
+          i + 1, one_line(alarm.test), alarm.found, alarm.limit, cell.o.z->false_alarm);
+    }
+  }
+  std::vector<std::string> tiers;
+  for (std::size_t tier = 0; tier < rows.size(); ++tier) {
+    if (rows[tier] > 0) tiers.push_back(fmt::format("{} in {}", rows[tier], kTierNames[tier]));
+  }
+  if (!tiers.empty()) text += fmt::format("rows of the truth: {}\n", joined(tiers, ", "));
+  for (const auto& [why, numbers] : without) {
+    text += fmt::format("no z ({}): cells {}\n", why, joined(numbers, ", "));
+  }
+  return text.empty() ? text : "\n" + text;
+}
+
 }  // namespace
 
 std::string measurement_table(const Measurement& measurement, int columns) {
@@ -196,6 +262,13 @@ std::string measurement_table(const Measurement& measurement, int columns) {
   text += tables.table(
       "LSE: |error| in ulps; bias upwards; correctly rounded, %; largest error / bound",
       {"50%", "99%", "100%", "bias", "right", "margin"}, lse_row);
+  text += tables.table(
+      "z of O along directions (6: alarm), largest, mean square; least bias of P and scale to show",
+      {"inward", "offset", "sharper", "others", "z", "z^2", "P", "scale"}, z_row, has_z);
+  text += tables.table(
+      "a model of the declared path: share of its squared error by stage, %; its error / measured",
+      {"scores", "exp", "P cast", "row sum", "P V", "output", "model"}, stages_row, has_stages);
+  text += remarks(measurement);
   std::string left_out;
   for (std::size_t i = 0; i < measurement.cells.size(); ++i) {
     const Cell& cell = measurement.cells[i];

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "properties/fills.hpp"
 #include "properties/oracle_subject.hpp"
 #include "properties/tiled_subject.hpp"
 #include "reference/formats.hpp"
@@ -76,6 +77,7 @@ TEST(Measurement, TheOracleErrsByItsRoundingAlone) {
   EXPECT_EQ(use.elements, 2U * 24 * 32);
   EXPECT_EQ(use.largest, 0);
   EXPECT_EQ(cell.o.margin, 0);
+  EXPECT_EQ(cell.tiers[0], 2 * 24) << "double is enough for every row";
 }
 
 TEST(Measurement, TruncationIsABiasOfHalfAnUlp) {
@@ -90,6 +92,49 @@ TEST(Measurement, TruncationIsABiasOfHalfAnUlp) {
   EXPECT_LT(std::fabs(cell.o.offset.mean), 5 * cell.o.offset.error) << "signs of O cancel it";
   EXPECT_NEAR(static_cast<double>(cell.o.correct) / static_cast<double>(cell.o.elements), 0.5,
               0.06);
+}
+
+TEST(Measurement, StagesOfTheDeclaredPathExplainTheError) {
+  // f32 throughout and an f32 output: no cast of P, and what the output's rounding adds is little.
+  const Cell f32 = measured(tiled_subject(64), "q=1x1x24x32 kv=1x400x32");
+  ASSERT_TRUE(f32.stages);
+  EXPECT_EQ(f32.stages->of(Stage::p_cast).remains.rms, 0);
+  double shares = 0;
+  for (const StageError& stage : f32.stages->stages) shares += stage.share;
+  EXPECT_NEAR(shares, 1, 1e-9);
+  const double measured_rms = 0x1p-23 * std::sqrt(f32.o.square.mean);
+  EXPECT_GT(f32.stages->total.rms, measured_rms / 4);
+  EXPECT_LT(f32.stages->total.rms, measured_rms * 4);
+  // In bf16 a kernel that keeps P in f32 errs by the cast of its output alone.
+  const Cell bf16 = measured(tiled_subject(64));
+  ASSERT_TRUE(bf16.stages);
+  EXPECT_GT(bf16.stages->of(Stage::output_cast).share, 0.99);
+}
+
+TEST(Measurement, LargeCellsAreAttributedInPart) {
+  const Case large = parse_case("q=3x2x128x64 kv=2x1024x64 causal bias alibi in=f16 cache=i8 scales=token");
+  const auto some = attribution_of(large.problem, make_values(large), {}, 0);
+  ASSERT_TRUE(some);
+  EXPECT_GT(some->elements, 0);
+  EXPECT_LE(some->elements * 1024 * 2, 1 << 22);
+  // The part is what the whole says of these rows: the last of the first sequence.
+  const Case small = parse_case("q=1x2x8x4 kv=2x40x4 causal");
+  const auto whole = attribution_of(small.problem, make_values(small), {}, 0);
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(whole->elements, 2 * 8 * 4);
+}
+
+TEST(Measurement, ATruncatedOutputRaisesAnAlarmAndARightOneDoesNot) {
+  const std::string line = "q=1x2x128x32 kv=2x128x32 in=bf16 out=bf16";
+  const Cell right = measured(tiled_subject(16), line);
+  ASSERT_TRUE(right.o.z) << right.o.uncalibrated;
+  EXPECT_TRUE(right.o.z->alarms.empty());
+  const Cell wrong = measured(changed(truncated), line);
+  ASSERT_TRUE(wrong.o.z) << wrong.o.uncalibrated;
+  EXPECT_FALSE(wrong.o.z->alarms.empty());
+  EXPECT_LT(wrong.o.z->inward.total, -6);
+  EXPECT_NE(measurement_table(of({right, wrong}), 100).find("cell 2: alarm: z inward is "),
+            std::string::npos);
 }
 
 TEST(Measurement, RowsAddUpToTheSummary) {
@@ -167,6 +212,11 @@ TEST(Measurement, IsReadBackWhole) {
   odd.o.z.emplace();
   odd.o.z->chi_square = 0.1;
   odd.o.z->inward.total = -7;
+  odd.o.z->least_bias = {1, 2, INFINITY, 4};
+  odd.o.z->alarms = {{"inward", -7, 6}};
+  odd.tiers = {1, 2, 3, 4, 5};
+  ASSERT_TRUE(odd.stages);
+  odd.stages->stages[2] = {{1, 2, 3}, {4, 5, 6}, 0.7};
   odd.operation = Operation::decode;
   const Measurement whole = of({odd, measured(oracle_subject()), measured(declining)});
   const std::string text = measurement_json_of(whole);
@@ -182,6 +232,7 @@ TEST(Measurement, IsReadBackWhole) {
     EXPECT_EQ(back.cells[i].lse, whole.cells[i].lse);
     EXPECT_EQ(back.cells[i].o_bounds, whole.cells[i].o_bounds);
     EXPECT_EQ(back.cells[i].rows, whole.cells[i].rows);
+    EXPECT_EQ(back.cells[i].tiers, whole.cells[i].tiers);
   }
 }
 

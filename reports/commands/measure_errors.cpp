@@ -22,10 +22,34 @@
 namespace attest {
 namespace {
 
+/// Products that the tensor cores of the emulated architecture add at once; 0: it emulates none, or
+/// the subject is not emulated.
+Index tensor_step_of(const Subject& subject, const std::string& numerics) {
+  using emulator::TensorModel;
+  std::string ignored;
+  const auto model = emulator::parse_numerics(numerics, ignored);
+  if (!model || !subject.begin_under) return 0;
+  switch (model->tensor) {
+    case TensorModel::f32:
+      return 0;
+    case TensorModel::sm_70:
+      return 4;
+    case TensorModel::sm_75:
+    case TensorModel::sm_80:
+    case TensorModel::sm_89:
+      return 8;
+    case TensorModel::sm_90:
+    case TensorModel::sm_100:
+    case TensorModel::sm_120:
+      return 16;
+  }
+  return 0;
+}
+
 /// Cell by cell over as many threads as there are subjects. The first exception ends it and is
 /// passed on.
-std::vector<Cell> measured(const std::vector<GridCell>& grid,
-                           const std::vector<Subject>& subjects) {
+std::vector<Cell> measured(const std::vector<GridCell>& grid, const std::vector<Subject>& subjects,
+                           Index tensor_step) {
   std::vector<Cell> cells(grid.size());
   std::atomic<std::size_t> next = 0;
   std::exception_ptr failed;
@@ -36,7 +60,7 @@ std::vector<Cell> measured(const std::vector<GridCell>& grid,
       threads.emplace_back([&] {
         for (std::size_t i = 0; (i = next++) < grid.size();) {
           try {
-            cells[i] = measure_cell(subject, grid[i].operation, grid[i].test_case);
+            cells[i] = measure_cell(subject, grid[i].operation, grid[i].test_case, tensor_step);
           } catch (...) {
             const std::lock_guard lock(mutex);
             if (!failed) failed = std::current_exception();
@@ -72,6 +96,7 @@ int measure_errors(const MeasureCommand& options) {
              text_of(subject.emulation), subject.subject, subjects.front().description.numerics,
              grid.size());
   std::fflush(stdout);
+  const Index tensor_step = tensor_step_of(subjects.front(), subject.emulation.numerics);
   const auto begin = Clock::now();
   Measurement measurement{.version = std::string(version()),
                           .subject = reference_of(subject.subject),
@@ -79,7 +104,7 @@ int measure_errors(const MeasureCommand& options) {
                           .device = subject.device,
                           .emulation = subject.emulation,
                           .seed = options.seed,
-                          .cells = measured(grid, subjects)};
+                          .cells = measured(grid, subjects, tensor_step)};
   measurement.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   fmt::print("{}", measurement_table(measurement, style_of(stdout).columns));
   if (!options.json.empty()) write_whole(options.json, measurement_json_of(measurement));

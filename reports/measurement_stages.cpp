@@ -1,0 +1,77 @@
+// Attribution costs many runs of a model, so that of a large cell only a part is looked at: some
+// sequences, and of those their last rows.
+#include <algorithm>
+#include <cstring>
+
+#include "reports/measurement.hpp"
+
+namespace attest {
+namespace {
+
+// Multiplications of one run of the model, of which there are 14: half a second in all.
+constexpr Index kWorkMost = Index{1} << 22;
+
+Index work_of(const Problem& p) {
+  return p.batch * p.query_heads * p.queries * p.keys * (p.depth + p.v_depth);
+}
+
+/// The first `count` along the first axis.
+void shorten(Tensor& tensor, Index count) {
+  const std::size_t each = tensor.bytes.size() / static_cast<std::size_t>(tensor.extent[0]);
+  tensor.bytes.resize(each * static_cast<std::size_t>(count));
+  tensor.extent[0] = count;
+}
+
+/// The last `count` rows of every head.
+Tensor last_rows(const Tensor& tensor, Index count) {
+  Tensor part(tensor.format, {tensor.extent[0], tensor.extent[1], count, tensor.extent[3]});
+  const std::size_t heads = static_cast<std::size_t>(tensor.extent[0] * tensor.extent[1]);
+  const std::size_t all = tensor.bytes.size() / heads, some = part.bytes.size() / heads;
+  for (std::size_t head = 0; head < heads; ++head) {
+    std::memcpy(part.bytes.data() + head * some, tensor.bytes.data() + (head + 1) * all - some,
+                some);
+  }
+  return part;
+}
+
+void keep_sequences(Problem& p, Values& values, Index count) {
+  for (auto* tensor : {&values.q, &values.k, &values.v}) shorten(*tensor, count);
+  if (values.bias) shorten(*values.bias, count);
+  for (auto* scales : {&values.k_scales, &values.v_scales}) {
+    if (p.scales == Scales::token) shorten(**scales, count);
+  }
+  if (values.mask) {
+    values.mask->batch = count;
+    values.mask->visible.resize(static_cast<std::size_t>(count * p.queries * p.keys));
+  }
+  for (auto* lengths : {&p.query_lengths, &p.key_lengths}) {
+    if (!lengths->empty()) lengths->resize(static_cast<std::size_t>(count));
+  }
+  p.batch = count;
+}
+
+/// Rows stand where they stood, since the sequence's end is where it was.
+bool can_keep_last_rows(const Problem& p) {
+  return p.query_lengths.empty() && p.alignment == Alignment::bottom_right && !p.mask;
+}
+
+}  // namespace
+
+std::optional<Attribution> attribution_of(Problem problem, Values values, const PrecisionPath& path,
+                                          Index tensor_step) {
+  if (work_of(problem) == 0) return std::nullopt;
+  const Index sequences = kWorkMost / (work_of(problem) / problem.batch);
+  if (sequences < problem.batch) keep_sequences(problem, values, std::max<Index>(1, sequences));
+  const Index rows = kWorkMost / (work_of(problem) / problem.queries);
+  if (rows < problem.queries) {
+    if (rows == 0 || !can_keep_last_rows(problem)) return std::nullopt;
+    values.q = last_rows(values.q, rows);
+    if (values.bias) values.bias = last_rows(*values.bias, rows);
+    problem.queries = rows;
+  }
+  Freedom freedom;
+  freedom.tensor_step = tensor_step;
+  return attribute(problem, values, path, freedom);
+}
+
+}  // namespace attest
