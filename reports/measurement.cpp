@@ -16,6 +16,7 @@
 #include "reference/statistics/z_tally.hpp"
 #include "reference/text.hpp"
 #include "reports/formats.hpp"
+#include "reports/rendering.hpp"
 
 namespace attest {
 namespace {
@@ -230,44 +231,72 @@ Cell measure_cell(const Subject& subject, Operation operation, const Case& test_
   return cell;
 }
 
+namespace {
+
+/// The cells that one sentence is about.
+struct Counted {
+  std::uint64_t cells = 0;
+  const Cell* first = nullptr;
+
+  void add(const Cell& cell) {
+    if (cells++ == 0) first = &cell;
+  }
+};
+
+/// The command that measures the cell alone: an alarm is of all its rows, and no property's.
+std::string measure_line(const Measurement& measurement, const Cell& cell) {
+  std::string line = command_name() + " measure --case ";
+  line += shell_quoted(fmt::format("{} {}", name_of(cell.operation), print(cell.test_case)));
+  if (!measurement.subject.empty()) line += " --subject " + shell_quoted(measurement.subject);
+  EmulationOptions emulation = measurement.emulation;
+  emulation.checks = EmulationOptions{}.checks;  // a measurement runs without
+  return line + words_of(emulation, false);
+}
+
+}  // namespace
+
 MeasurementEnd end_of(const Measurement& measurement) {
-  std::uint64_t measured = 0, elements = 0, wrong = 0, declined = 0;
-  const Cell* first_wrong = nullptr;
+  std::uint64_t elements = 0;
+  Counted measured, wrong, alarming, declined;
   for (const Cell& cell : measurement.cells) {
     const Outcome outcome = cell.verdict.outcome;
-    if (outcome == Outcome::violated || outcome == Outcome::faulted) {
-      if (wrong++ == 0) first_wrong = &cell;
-    }
-    declined += outcome == Outcome::declined ? 1 : 0;
+    if (outcome == Outcome::violated || outcome == Outcome::faulted) wrong.add(cell);
+    if (cell.o.z && !cell.o.z->alarms.empty()) alarming.add(cell);
+    if (outcome == Outcome::declined) declined.add(cell);
     if (cell.o.elements == 0) continue;
-    ++measured;
+    measured.add(cell);
     elements += static_cast<std::uint64_t>(cell.o.elements);
   }
-  MeasurementEnd end;
-  if (first_wrong != nullptr) {
-    end.exit_code = 1;
-    end.reason = fmt::format("the subject is wrong in {} of {} cells, first: {}", wrong,
-                             measurement.cells.size(), first_wrong->verdict.why);
-    const bool decode = first_wrong->operation == Operation::decode;
-    end.replay = replay_line(measurement.subject, decode ? "decode_agreement" : "oracle_agreement",
-                             first_wrong->test_case, measurement.emulation);
-  } else if (measured == 0) {
-    end.reason = declined == 0 ? "nothing was measured"
-                               : fmt::format(
-                                     "nothing was measured: the subject declined {} of {} "
-                                     "cells, first: {}",
-                                     declined, measurement.cells.size(),
-                                     measurement.cells.front().verdict.why);
-  } else {
-    end.exit_code = 0;
-    end.reason = fmt::format("measured {} numbers of O in {} cells; all lie within their bounds",
-                             elements, measured);
-    if (declined > 0) {
-      end.reason +=
-          fmt::format("; the subject declined {} of {}", declined, measurement.cells.size());
-    }
+  const std::size_t all = measurement.cells.size();
+  if (wrong.cells > 0) {
+    const bool decode = wrong.first->operation == Operation::decode;
+    return {1,
+            fmt::format("the subject is wrong in {} of {} cells, first: {}", wrong.cells, all,
+                        one_line(wrong.first->verdict.why)),
+            replay_line(measurement.subject, decode ? "decode_agreement" : "oracle_agreement",
+                        wrong.first->test_case, measurement.emulation)};
   }
-  return end;
+  if (alarming.cells > 0) {
+    return {1,
+            fmt::format("errors of {} of {} cells lie within their bounds but are not those of a "
+                        "kernel that rounds as declared",
+                        alarming.cells, all),
+            measure_line(measurement, *alarming.first)};
+  }
+  if (measured.cells == 0) {
+    std::string reason = "nothing was measured";
+    if (declined.cells > 0) {
+      reason += fmt::format(": the subject declined {} of {} cells, first: {}", declined.cells, all,
+                            one_line(declined.first->verdict.why));
+    }
+    return {2, reason, ""};
+  }
+  std::string reason =
+      fmt::format("measured {} numbers of O in {} cells; all lie within their bounds", elements,
+                  measured.cells);
+  if (declined.cells > 0)
+    reason += fmt::format("; the subject declined {} of {}", declined.cells, all);
+  return {0, reason, ""};
 }
 
 }  // namespace attest

@@ -68,8 +68,8 @@ Cell measure_cell(const Subject& subject, Operation operation, const Case& test_
 std::optional<Attribution> attribution_of(Problem problem, Values values, const PrecisionPath& path,
                                           Index tensor_step);
 
-/// 1: a number was refused, or the subject faulted. 0: something was measured, and nothing is
-/// wrong. 2: nothing was measured.
+/// 1: a number was refused, the subject faulted, or its errors raised an alarm. 0: something was
+/// measured, and nothing is wrong. 2: nothing was measured.
 struct MeasurementEnd {
   int exit_code = 2;
   std::string reason;  // one sentence

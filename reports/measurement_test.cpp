@@ -112,7 +112,8 @@ TEST(Measurement, StagesOfTheDeclaredPathExplainTheError) {
 }
 
 TEST(Measurement, LargeCellsAreAttributedInPart) {
-  const Case large = parse_case("q=3x2x128x64 kv=2x1024x64 causal bias alibi in=f16 cache=i8 scales=token");
+  const Case large =
+      parse_case("q=3x2x128x64 kv=2x1024x64 causal bias alibi in=f16 cache=i8 scales=token");
   const auto some = attribution_of(large.problem, make_values(large), {}, 0);
   ASSERT_TRUE(some);
   EXPECT_GT(some->elements, 0);
@@ -129,12 +130,22 @@ TEST(Measurement, ATruncatedOutputRaisesAnAlarmAndARightOneDoesNot) {
   const Cell right = measured(tiled_subject(16), line);
   ASSERT_TRUE(right.o.z) << right.o.uncalibrated;
   EXPECT_TRUE(right.o.z->alarms.empty());
-  const Cell wrong = measured(changed(truncated), line);
+  Subject truncating = changed(truncated);
+  truncating.description.precision.p_format = Format::bf16;  // so that its bound lets it pass
+  const Cell wrong = measured(truncating, line);
+  EXPECT_EQ(wrong.verdict.outcome, Outcome::holds);
   ASSERT_TRUE(wrong.o.z) << wrong.o.uncalibrated;
   EXPECT_FALSE(wrong.o.z->alarms.empty());
   EXPECT_LT(wrong.o.z->inward.total, -6);
-  EXPECT_NE(measurement_table(of({right, wrong}), 100).find("cell 2: alarm: z inward is "),
+  const Measurement both = of({right, wrong});
+  EXPECT_NE(measurement_table(both, 100).find("cell 2: alarm: z inward is "), std::string::npos);
+  const MeasurementEnd end = end_of(both);
+  EXPECT_EQ(end.exit_code, 1);
+  EXPECT_NE(end.reason.find("errors of 1 of 2 cells lie within their bounds but"),
             std::string::npos);
+  EXPECT_EQ(end.replay, "./attest measure --case 'prefill " + print(wrong.test_case) +
+                            "' --subject 'it'\\''s mine' --numerics sm_90 --schedule 7");
+  EXPECT_EQ(end_of(of({right})).exit_code, 0);
 }
 
 TEST(Measurement, RowsAddUpToTheSummary) {

@@ -169,13 +169,16 @@ EmulationOptions emulation_of(const Run& run, const Finding& finding) {
   return emulation;
 }
 
+std::string command_name() {
+  // The launcher says how it was called, so that the line works where the user stands.
+  const char* called = std::getenv("ATTEST_COMMAND");
+  return called != nullptr ? shell_quoted(called) : "./attest";
+}
+
 std::string replay_line(std::string_view subject, std::string_view property, const Case& test_case,
                         const EmulationOptions& emulation, bool drawn) {
   const std::string check = print(PropertyCase{std::string(property), test_case});
-  // The launcher says how it was called, so that the line works where the user stands.
-  const char* called = std::getenv("ATTEST_COMMAND");
-  return fmt::format("{} replay {}{}{}", called != nullptr ? shell_quoted(called) : "./attest",
-                     shell_quoted(check),
+  return fmt::format("{} replay {}{}{}", command_name(), shell_quoted(check),
                      subject.empty() ? "" : fmt::format(" --subject {}", shell_quoted(subject)),
                      words_of(emulation, drawn));
 }

@@ -52,6 +52,9 @@ std::string one_line(std::string_view text);
 /// Single-quoted for a POSIX shell when it needs to be.
 std::string shell_quoted(std::string_view word);
 
+/// How the program is called from where the user stands, quoted for a shell.
+std::string command_name();
+
 /// "numerics sm_80, schedule 0, checks memcheck,initcheck"
 std::string text_of(const EmulationOptions& emulation);
 /// What of it the command line of a replay has to say: " --schedule 7"; nothing of what is so by
