@@ -30,6 +30,7 @@ struct Slip {
 
 struct WrongAnswer {
   std::string_view name;
+  std::string_view what;            // "one gets this when ..."
   bool (*differs)(const Problem&);  // means something else on such a Problem
   void (*apply)(Slip&);
 };
@@ -58,35 +59,59 @@ bool shares_heads(const Problem& p) {
 
 // clang-format off
 constexpr WrongAnswer kWrongAnswers[] = {
-    {"answers_zero", always, [](Slip& s) { s.answers_zero = true; }},
-    {"weighs_equally", several_keys, [](Slip& s) { s.weighs_equally = true; }},
-    {"drops_one_key", several_keys, [](Slip& s) { s.drops_last = true; }},
-    {"leaks_one_key", hides_keys, [](Slip& s) { s.leaks_first = true; }},
-    {"swaps_two_values", several_keys, [](Slip& s) { s.swaps = true; }},
-    {"scale_10_percent_more", always, [](Slip& s) { s.scale_factor = 1.1; }},
-    {"scale_10_percent_less", always, [](Slip& s) { s.scale_factor = 0.9; }},
-    {"scale_1_percent_more", always, [](Slip& s) { s.scale_factor = 1.01; }},
-    {"scale_1_percent_less", always, [](Slip& s) { s.scale_factor = 0.99; }},
-    {"next_kv_head", [](const Problem& p) { return p.kv_heads > 1; }, [](Slip& s) { s.next_kv_head = true; }},
-    {"modulo_kv_head", shares_heads, [](Slip& s) { s.modulo_kv_head = true; }},
-    {"next_batch_entry", [](const Problem& p) { return p.batch > 1; }, [](Slip& s) { s.next_batch = true; }},
-    {"other_lse_base", always, [](Slip& s) { s.changes_lse_base = true; }},
-    {"forgets_max", always, [](Slip& s) { s.forgets_max = true; }},
-    {"starts_max_at_zero", always, [](Slip& s) { s.starts_max_at_zero = true; }},
-    {"causal_sees_one_more", [](const Problem& p) { return p.causal; },
+    {"answers_zero", "O is left at zero",
+     always, [](Slip& s) { s.answers_zero = true; }},
+    {"weighs_equally", "all keys that are seen weigh the same",
+     several_keys, [](Slip& s) { s.weighs_equally = true; }},
+    {"drops_one_key", "the last visible key is left out",
+     several_keys, [](Slip& s) { s.drops_last = true; }},
+    {"leaks_one_key", "the first hidden key is seen",
+     hides_keys, [](Slip& s) { s.leaks_first = true; }},
+    {"swaps_two_values", "the first two visible rows of V are swapped",
+     several_keys, [](Slip& s) { s.swaps = true; }},
+    {"scale_10_percent_more", "the scale is 10 % too large",
+     always, [](Slip& s) { s.scale_factor = 1.1; }},
+    {"scale_10_percent_less", "the scale is 10 % too small",
+     always, [](Slip& s) { s.scale_factor = 0.9; }},
+    {"scale_1_percent_more", "the scale is 1 % too large",
+     always, [](Slip& s) { s.scale_factor = 1.01; }},
+    {"scale_1_percent_less", "the scale is 1 % too small",
+     always, [](Slip& s) { s.scale_factor = 0.99; }},
+    {"next_kv_head", "the next KV head is read",
+     [](const Problem& p) { return p.kv_heads > 1; }, [](Slip& s) { s.next_kv_head = true; }},
+    {"modulo_kv_head", "query head h reads KV head h mod kv_heads",
+     shares_heads, [](Slip& s) { s.modulo_kv_head = true; }},
+    {"next_batch_entry", "the next batch entry is read",
+     [](const Problem& p) { return p.batch > 1; }, [](Slip& s) { s.next_batch = true; }},
+    {"other_lse_base", "LSE is in the other base",
+     always, [](Slip& s) { s.changes_lse_base = true; }},
+    {"forgets_max", "no maximum is subtracted from the logits",
+     always, [](Slip& s) { s.forgets_max = true; }},
+    {"starts_max_at_zero", "the running maximum starts at 0",
+     always, [](Slip& s) { s.starts_max_at_zero = true; }},
+    {"causal_sees_one_more", "the causal mask lets one key more be seen",
+     [](const Problem& p) { return p.causal; },
      [](Slip& s) { s.asked.causal = false; s.asked.window_right = 1; }},
-    {"window_one_wider", has_window,
+    {"window_one_wider", "the window is one key wider to the left",
+     has_window,
      [](Slip& s) { s.asked.window_left = std::min(s.asked.window_left, kElementsMax) + 1; }},
-    {"window_one_narrower", [](const Problem& p) { return p.window_left > 0; },
+    {"window_one_narrower", "the window is one key narrower to the left",
+     [](const Problem& p) { return p.window_left > 0; },
      [](Slip& s) { s.asked.window_left -= 1; }},
-    {"other_alignment", aligns,
+    {"other_alignment", "the diagonal is aligned the other way",
+     aligns,
      [](Slip& s) { s.asked.alignment = s.asked.alignment == Alignment::top_left
                                            ? Alignment::bottom_right : Alignment::top_left; }},
-    {"ignores_mask", [](const Problem& p) { return p.mask; }, [](Slip& s) { s.asked.mask = false; }},
-    {"ignores_softcap", [](const Problem& p) { return p.softcap > 0; }, [](Slip& s) { s.asked.softcap = 0; }},
-    {"ignores_bias", [](const Problem& p) { return p.bias; }, [](Slip& s) { s.asked.bias = false; }},
-    {"ignores_alibi", [](const Problem& p) { return p.alibi; }, [](Slip& s) { s.asked.alibi = false; }},
-    {"ignores_sinks", [](const Problem& p) { return p.sinks; }, [](Slip& s) { s.asked.sinks = false; }},
+    {"ignores_mask", "the mask is ignored",
+     [](const Problem& p) { return p.mask; }, [](Slip& s) { s.asked.mask = false; }},
+    {"ignores_softcap", "the softcap is ignored",
+     [](const Problem& p) { return p.softcap > 0; }, [](Slip& s) { s.asked.softcap = 0; }},
+    {"ignores_bias", "the bias is ignored",
+     [](const Problem& p) { return p.bias; }, [](Slip& s) { s.asked.bias = false; }},
+    {"ignores_alibi", "ALiBi is ignored",
+     [](const Problem& p) { return p.alibi; }, [](Slip& s) { s.asked.alibi = false; }},
+    {"ignores_sinks", "the sinks are ignored",
+     [](const Problem& p) { return p.sinks; }, [](Slip& s) { s.asked.sinks = false; }},
 };
 // clang-format on
 
@@ -232,6 +257,61 @@ bool is_refused(const WrongRows& rows, const Slip& slip, const Problem& p,
   return false;
 }
 
+constexpr std::size_t kRowsCompared =
+    64;  // some hundred numbers each: enough to tell mistakes apart
+
+/// Whether a row of the answer holds a refused number.
+bool holds_refused(const Acceptance& accepted, const Given& given, std::size_t row, Index columns) {
+  const auto at = static_cast<Index>(row);
+  if (given.lse != nullptr && !accepted.lse.accepts(given.lse->at(at), row)) return true;
+  for (Index c = 0; given.o != nullptr && c < columns; ++c) {
+    const Index flat = at * columns + c;
+    if (!accepted.o.accepts(given.o->at(flat), static_cast<std::size_t>(flat))) return true;
+  }
+  return false;
+}
+
+struct PlaceOfRow {
+  Index b = 0, h = 0, i = 0;
+};
+
+/// Rows with a refused number, evenly spread over all of them.
+std::vector<PlaceOfRow> refused_rows(const Problem& p, const Acceptance& accepted,
+                                     const Given& given) {
+  std::vector<PlaceOfRow> all, some;
+  for_each_row(p, [&](Index b, Index h, Index i) {
+    const auto row = static_cast<std::size_t>((b * p.query_heads + h) * p.queries + i);
+    if (holds_refused(accepted, given, row, p.v_depth)) all.push_back({b, h, i});
+  });
+  const std::size_t count = std::min(all.size(), kRowsCompared);
+  for (std::size_t n = 0; n < count; ++n) some.push_back(all[n * all.size() / count]);
+  return some;
+}
+
+/// Counts the refused numbers of one row, and those that a mistake which moves right to wrong
+/// explains.
+class Explained {
+ public:
+  Explained(const PrecisionPath& path, Resemblance& found)
+      : roundoff_(unit_roundoff(path.p_format)), found_(found) {}
+
+  void number(const Accepted& elements, std::size_t at, double got, double right, double wrong) {
+    if (elements.accepts(got, at)) return;
+    ++found_.refused;
+    const double moved = wrong - right;
+    const double centre = elements.centre[at] + moved;
+    const double radius = elements.radius[at] + roundoff_ * std::fabs(moved);
+    if (rounded(elements.format, centre - radius) <= got &&
+        got <= rounded(elements.format, centre + radius)) {
+      ++found_.explained;
+    }
+  }
+
+ private:
+  const double roundoff_;
+  Resemblance& found_;
+};
+
 }  // namespace
 
 std::vector<std::string_view> wrong_answer_names() {
@@ -252,6 +332,49 @@ std::vector<Power> measure_power(const Problem& problem, const Values& values,
     power.push_back({std::string(wrong.name), is_refused(rows, slip, problem, accepted)});
   }
   return power;
+}
+
+std::string_view meaning_of_wrong_answer(std::string_view name) {
+  for (const WrongAnswer& wrong : kWrongAnswers) {
+    if (wrong.name == name) return wrong.what;
+  }
+  return {};
+}
+
+std::optional<Resemblance> resemblance(const Problem& problem, const Values& values,
+                                       const PrecisionPath& path, const Acceptance& accepted,
+                                       const Given& given) {
+  const WrongRows rows(problem, values);
+  const std::vector<PlaceOfRow> places = refused_rows(problem, accepted, given);
+  std::vector<Row> right;
+  for (const auto& [b, h, i] : places) right.push_back(rows.answer({.asked = problem}, b, h, i));
+  std::optional<Resemblance> best;
+  for (const WrongAnswer& mistake : kWrongAnswers) {
+    if (!mistake.differs(problem)) continue;
+    Slip slip{.asked = problem};
+    mistake.apply(slip);
+    Resemblance found{.wrong_answer = mistake.name};
+    Explained explained(path, found);
+    for (std::size_t n = 0; n < places.size(); ++n) {
+      const auto& [b, h, i] = places[n];
+      const Row wrong = rows.answer(slip, b, h, i);
+      const auto row =
+          static_cast<std::size_t>((b * problem.query_heads + h) * problem.queries + i);
+      if (given.lse != nullptr) {
+        const double got = given.lse->at(static_cast<Index>(row));
+        explained.number(accepted.lse, row, got, right[n].lse, wrong.lse);
+      }
+      for (std::size_t c = 0; given.o != nullptr && c < wrong.o.size(); ++c) {
+        const std::size_t at = row * wrong.o.size() + c;
+        const double got = given.o->at(static_cast<Index>(at));
+        explained.number(accepted.o, at, got, right[n].o[c], wrong.o[c]);
+      }
+    }
+    if (2 * found.explained > found.refused && (!best || found.explained > best->explained)) {
+      best = found;
+    }
+  }
+  return best;
 }
 
 }  // namespace attest

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "properties/diagnosis.hpp"
 #include "properties/rows.hpp"
 #include "reference/formats.hpp"
 
@@ -134,6 +135,9 @@ Judgement judge(const Problem& problem, const Values& values, const PrecisionPat
   });
   if (o) judgement.o = o->result();
   if (lse) judgement.lse = lse->result();
+  if (judgement.refused() > 0) {
+    judgement.remarks = diagnose(problem, values, path, accepted, given);
+  }
   return judgement;
 }
 

@@ -79,7 +79,8 @@ Rows mutants() {
 
 Rows wrong_answers() {
   Rows rows;
-  for (const std::string_view name : wrong_answer_names()) rows.emplace_back(name, "");
+  for (const std::string_view name : wrong_answer_names())
+    rows.emplace_back(name, meaning_of_wrong_answer(name));
   return rows;
 }
 

@@ -1,0 +1,204 @@
+// Other readings of a refused answer, tried on a few rows of the head with most refusals, and
+// confirmed on the whole.
+#include "properties/diagnosis.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "properties/excerpt.hpp"
+#include "properties/readings.hpp"
+#include "properties/rows.hpp"
+#include "properties/wrong_answers.hpp"
+#include "reference/text.hpp"
+
+namespace attest {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr Index kRowsTried = 32;       // with refusals; more say the same again
+constexpr std::size_t kNamesMost = 3;  // of readings that fit: short cases cannot tell some apart
+
+struct Count {
+  Index judged = 0, refused = 0;
+};
+
+void add(Count& count, const Accepted& elements, std::size_t at, double got) {
+  if (elements.radius[at] == kInfinity) return;
+  ++count.judged;
+  if (!elements.accepts(got, at)) ++count.refused;
+}
+
+Count count_row(const Problem& p, const Acceptance& accepted, const Given& given, Index b, Index h,
+                Index i) {
+  Count count;
+  const Index row = (b * p.query_heads + h) * p.queries + i;
+  if (given.lse != nullptr) {
+    add(count, accepted.lse, static_cast<std::size_t>(row), given.lse->at(row));
+  }
+  for (Index c = 0; given.o != nullptr && c < p.v_depth; ++c) {
+    const Index flat = row * p.v_depth + c;
+    add(count, accepted.o, static_cast<std::size_t>(flat), given.o->at(flat));
+  }
+  return count;
+}
+
+Count count_all(const Problem& p, const Acceptance& accepted, const Given& given) {
+  Count all;
+  for_each_row(p, [&](Index b, Index h, Index i) {
+    const Count row = count_row(p, accepted, given, b, h, i);
+    all.judged += row.judged;
+    all.refused += row.refused;
+  });
+  return all;
+}
+
+class Diagnosis {
+ public:
+  Diagnosis(const Problem& problem, const Values& values, const PrecisionPath& path,
+            const Acceptance& accepted, const Given& given)
+      : problem_(problem), values_(values), path_(path), accepted_(accepted), given_(given) {}
+
+  std::vector<std::string> run() {
+    all_ = count_all(problem_, accepted_, given_);
+    if (all_.refused == 0) return {};
+    const bool sharp = std::any_of(accepted_.strength.begin(), accepted_.strength.end(),
+                                   [](Strength s) { return s != Strength::order_free; });
+    const Acceptance coarse =
+        sharp ? acceptance(problem_, values_, path_, Strength::order_free) : Acceptance{};
+    free_ = sharp ? count_all(problem_, coarse, given_) : all_;
+    choose_head();
+    if (free_.refused == 0) {
+      name_fits(other_paths(problem_, path_), "the path says");
+      if (remarks_.empty()) say_small(coarse);
+      return remarks_;
+    }
+    name_resemblance();
+    if (remarks_.empty()) name_fits(other_problems(problem_, path_), "the problem says");
+    if (remarks_.empty()) name_fits(coarser_paths(problem_, path_), "the path says");
+    say_wrong(sharp);
+    return remarks_;
+  }
+
+ private:
+  /// The head with most refusals.
+  void choose_head() {
+    std::vector<Index> refusals(static_cast<std::size_t>(problem_.batch * problem_.query_heads));
+    for_each_row(problem_, [&](Index b, Index h, Index i) {
+      refusals[static_cast<std::size_t>(b * problem_.query_heads + h)] +=
+          count_row(problem_, accepted_, given_, b, h, i).refused;
+    });
+    const auto most = std::max_element(refusals.begin(), refusals.end()) - refusals.begin();
+    b_ = most / problem_.query_heads;
+    h_ = most % problem_.query_heads;
+  }
+
+  /// As many rows from the end, or the beginning, as hold kRowsTried with refusals.
+  RowsOfHead rows_for(Alignment alignment) const {
+    const Index rows = query_length(problem_, b_);
+    const bool from_end = alignment == Alignment::bottom_right;
+    Index taken = 0, refused = 0;
+    while (taken < rows && refused < kRowsTried) {
+      const Index i = from_end ? rows - 1 - taken : taken;
+      if (count_row(problem_, accepted_, given_, b_, h_, i).refused > 0) ++refused;
+      ++taken;
+    }
+    return from_end ? RowsOfHead{b_, h_, rows - taken, rows} : RowsOfHead{b_, h_, 0, taken};
+  }
+
+  /// Whether everything that is judged as things stand would be accepted so.
+  bool fits(const Reading& reading) const {
+    const RowsOfHead rows = rows_for(reading.problem.alignment);
+    Index judged = 0;
+    for (Index i = rows.first; i < rows.last; ++i) {
+      judged += count_row(problem_, accepted_, given_, b_, h_, i).judged;
+    }
+    const Excerpt part = excerpt(reading.problem, values_, given_, rows);
+    const Count count =
+        count_all(part.problem, acceptance(part.problem, part.values, reading.path), part.given());
+    return count.refused == 0 && count.judged >= judged;
+  }
+
+  void name_fits(const std::vector<Reading>& readings, std::string_view who_says) {
+    std::vector<const Reading*> found;
+    for (const Reading& reading : readings) {
+      if (found.size() < kNamesMost && fits(reading)) found.push_back(&reading);
+    }
+    if (found.empty()) return;
+    const Reading& first = *found.front();
+    const Count whole = count_all(problem_, acceptance(first.problem, values_, first.path), given_);
+    std::string names = first.words;
+    for (std::size_t n = 1; n < found.size(); ++n) names += " or " + found[n]->words;
+    remarks_.push_back(
+        whole.refused == 0
+            ? fmt::format("everything is accepted when {} {}: is that what was meant?", who_says,
+                          names)
+            : fmt::format("batch {}, head {} is accepted when {} {}; of all numbers {} instead of "
+                          "{} are refused then",
+                          b_, h_, who_says, names, whole.refused, all_.refused));
+  }
+
+  void name_resemblance() {
+    const auto found = resemblance(problem_, values_, path_, accepted_, given_);
+    if (!found) return;
+    const bool all = found->explained == found->refused;
+    remarks_.push_back(fmt::format(
+        "this {} what one gets when {} ({}): {} of {} refused numbers that were compared",
+        all ? "is" : "resembles", meaning_of_wrong_answer(found->wrong_answer), found->wrong_answer,
+        found->explained, found->refused));
+  }
+
+  void say_wrong(bool sharp) {
+    remarks_.push_back(fmt::format(
+        "{} of {} numbers are refused {}whatever the order of the sums: this is no matter of "
+        "blocks or of order",
+        free_.refused, free_.judged, sharp ? "by the order-free bound too, so " : ""));
+  }
+
+  /// Only the sharper bound refuses, and no other path that was tried accepts everything.
+  void say_small(const Acceptance& coarse) {
+    double most = 0;  // of the order-free bound
+    for_each_row(problem_, [&](Index b, Index h, Index i) {
+      const Index row = (b * problem_.query_heads + h) * problem_.queries + i;
+      for (Index c = 0; given_.o != nullptr && c < problem_.v_depth; ++c) {
+        const auto at = static_cast<std::size_t>(row * problem_.v_depth + c);
+        const double radius = coarse.o.radius[at];
+        if (!(radius > 0) || radius == kInfinity) continue;
+        const double error = accepted_.o.error_of(given_.o->at(static_cast<Index>(at)), at);
+        most = std::max(most, error / radius);
+      }
+    });
+    std::string order = path_.block > 0 ? fmt::format(", in blocks of {} keys, {} block first",
+                                                      path_.block, path_.falling ? "last" : "first")
+                                        : std::string();
+    remarks_.push_back(
+        fmt::format("{} of {} numbers are refused, but none by the order-free bound; the largest "
+                    "error is {:.2g} "
+                    "of what that allows: a small loss of accuracy, or a wrong declaration: is P "
+                    "really rounded "
+                    "to {}{}?",
+                    all_.refused, all_.judged, most, name_of(path_.p_format), order));
+  }
+
+  const Problem& problem_;
+  const Values& values_;
+  const PrecisionPath& path_;
+  const Acceptance& accepted_;
+  const Given& given_;
+  Count all_, free_;
+  Index b_ = 0, h_ = 0;
+  std::vector<std::string> remarks_;
+};
+
+}  // namespace
+
+std::vector<std::string> diagnose(const Problem& problem, const Values& values,
+                                  const PrecisionPath& path, const Acceptance& accepted,
+                                  const Given& given) {
+  return Diagnosis(problem, values, path, accepted, given).run();
+}
+
+}  // namespace attest

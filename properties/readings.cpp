@@ -1,0 +1,150 @@
+// The changes that are tried, as three lists.
+#include "properties/readings.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <functional>
+
+#include "reference/precision_text.hpp"
+#include "reference/text.hpp"
+#include "reference/validity.hpp"
+
+namespace attest {
+namespace {
+
+constexpr Index kOneBlock = Index{1} << 40;  // more keys than any Problem has
+
+/// Collects readings, none that says what is said already and none that is impossible.
+class Readings {
+ public:
+  Readings(const Problem& problem, const PrecisionPath& path) : problem_(problem), path_(path) {}
+
+  void problem(std::string words, const std::function<void(Problem&)>& change) {
+    Problem other = problem_;
+    change(other);
+    if (other == problem_ || illegality(other)) return;
+    found_.push_back({std::move(words), std::move(other), path_});
+  }
+  void path(std::string words, const std::function<void(PrecisionPath&)>& change) {
+    PrecisionPath other = path_;
+    change(other);
+    if (other == path_) return;
+    found_.push_back({std::move(words), problem_, other});
+  }
+  std::vector<Reading> take() { return std::move(found_); }
+
+ private:
+  const Problem& problem_;
+  const PrecisionPath& path_;
+  std::vector<Reading> found_;
+};
+
+void set_block(PrecisionPath& path, Index block) {
+  if (path.key_block == path.block) path.key_block = block;
+  path.block = block;
+}
+
+std::string block_words(Index block) {
+  return block == kOneBlock ? "one block of all keys" : fmt::format("block={}", block);
+}
+
+}  // namespace
+
+std::vector<Reading> other_problems(const Problem& problem, const PrecisionPath& path) {
+  Readings readings(problem, path);
+  readings.problem(problem.causal ? "nothing of causal" : "causal",
+                   [](Problem& p) { p.causal = !p.causal; });
+  readings.problem(
+      problem.alignment == Alignment::top_left ? "align=bottom_right" : "align=top_left",
+      [](Problem& p) {
+        p.alignment =
+            p.alignment == Alignment::top_left ? Alignment::bottom_right : Alignment::top_left;
+      });
+  readings.problem(problem.lse_base == LogBase::two ? "lse=e" : "lse=two", [](Problem& p) {
+    p.lse_base = p.lse_base == LogBase::two ? LogBase::e : LogBase::two;
+  });
+  readings.problem("scale=1", [](Problem& p) { p.scale = 1; });
+  const float usual = default_scale(problem.depth);
+  readings.problem(fmt::format("scale={} (1/sqrt(depth))", usual),
+                   [&](Problem& p) { p.scale = usual; });
+  for (const auto& [factor, why] : {std::pair{std::log(2.0), "exp2 stands for exp"},
+                                    std::pair{1 / std::log(2.0), "log2 e comes in twice"}}) {
+    const auto scale = static_cast<float>(static_cast<double>(problem.scale) * factor);
+    readings.problem(fmt::format("scale={} ({})", scale, why),
+                     [&](Problem& p) { p.scale = scale; });
+  }
+  readings.problem("no window", [](Problem& p) { p.window_left = p.window_right = kUnbounded; });
+  readings.problem("no softcap", [](Problem& p) { p.softcap = 0; });
+  readings.problem(problem.empty_row == EmptyRow::nan ? "empty=zero" : "empty=nan", [](Problem& p) {
+    p.empty_row = p.empty_row == EmptyRow::nan ? EmptyRow::zero : EmptyRow::nan;
+  });
+  return readings.take();
+}
+
+std::vector<Reading> other_paths(const Problem& problem, const PrecisionPath& path) {
+  Readings readings(problem, path);
+  for (const Format format : {Format::f32, Format::f16, Format::bf16}) {
+    readings.path(fmt::format("p_format={}", name_of(format)),
+                  [&](PrecisionPath& p) { p.p_format = format; });
+  }
+  readings.path(path.sums_cast ? "nothing of sums_cast" : "sums_cast",
+                [](PrecisionPath& p) { p.sums_cast = !p.sums_cast; });
+  if (problem.splits > 1) {
+    for (const Index part : {kEvenParts, kPowerOfTwoParts}) {
+      readings.path("part=" + print_part(part), [&](PrecisionPath& p) { p.part = part; });
+    }
+  }
+  if (path.block > 0) {
+    const std::string turned = path.falling ? "nothing of falling" : "falling";
+    const auto turn = [](PrecisionPath& p) { p.falling = !p.falling; };
+    readings.path(turned, turn);
+    std::vector<Index> blocks{16, 32, 48, 64, 80, 96, 128, 192, 256, kOneBlock};
+    for (const Index block : {path.block / 2, path.block * 2}) {
+      if (block > 0 && block < kOneBlock) blocks.insert(blocks.begin(), block);
+    }
+    for (const Index block : blocks) {
+      readings.path(block_words(block), [&](PrecisionPath& p) { set_block(p, block); });
+      readings.path(block_words(block) + " and " + turned, [&](PrecisionPath& p) {
+        set_block(p, block);
+        turn(p);
+      });
+    }
+    for (const Index streams : {1, 2, 4, 8}) {
+      readings.path(fmt::format("streams={}", streams),
+                    [&](PrecisionPath& p) { p.streams = streams; });
+    }
+  }
+  if (path.in_order) {
+    readings.path("nothing of in_order", [](PrecisionPath& p) { p.in_order = false; });
+  }
+  return readings.take();
+}
+
+std::vector<Reading> coarser_paths(const Problem& problem, const PrecisionPath& path) {
+  Readings readings(problem, path);
+  const PrecisionPath approximate = parse_precision("fa2", Format::bf16);
+  const auto functions = [&](PrecisionPath& p) {
+    p.exp_error = std::max(p.exp_error, approximate.exp_error);
+    p.log_error = std::max(p.log_error, approximate.log_error);
+    p.tanh_error = std::max(p.tanh_error, approximate.tanh_error);
+    p.division_error = std::max(p.division_error, approximate.division_error);
+  };
+  readings.path("the errors of fast math's functions (those of fa2)", functions);
+  std::vector<Format> formats;
+  if (path.p_format == Format::f32) formats = {Format::f16, Format::bf16};
+  if (path.p_format == Format::f16) formats = {Format::bf16};
+  for (const Format format : formats) {
+    readings.path(fmt::format("p_format={}", name_of(format)),
+                  [&](PrecisionPath& p) { p.p_format = format; });
+    readings.path(fmt::format("p_format={}, tensor_step=8 and the errors of fa2", name_of(format)),
+                  [&](PrecisionPath& p) {
+                    p.p_format = format;
+                    p.tensor_step = 8;
+                    functions(p);
+                  });
+  }
+  return readings.take();
+}
+
+}  // namespace attest
