@@ -173,6 +173,13 @@ Observation observe(const Subject& subject, const Property& property, const Prob
   return seen;
 }
 
+void explain(const Subject& subject, const Property& property, const Problem& problem,
+             const Values& values, Verdict& verdict) {
+  if (property.explain == nullptr || verdict.outcome != Outcome::violated) return;
+  const std::string text = property.explain(subject, problem, values);
+  if (!text.empty()) verdict.why += "; " + text;
+}
+
 Observation observe(const Subject& subject, const Property& property, const Case& test_case) {
   return observe(subject, property, test_case.problem, make_values(test_case));
 }

@@ -43,6 +43,11 @@ Observation observe(const Subject& subject, const Property& property, const Prob
                     const Values& values);
 Observation observe(const Subject& subject, const Property& property, const Case& test_case);
 
+/// Adds to the verdict of a violation what the property has to say of it; asks the subject again,
+/// under its setting of now.
+void explain(const Subject& subject, const Property& property, const Problem& problem,
+             const Values& values, Verdict& verdict);
+
 /// Nothing when the subject has nothing to choose. Throws Error for a numeric model that is none.
 void begin_under(const Subject& subject, const std::optional<Setting>& setting);
 

@@ -11,6 +11,8 @@ std::vector<Replay> replay(const Subject& subject, std::string_view property,
   const auto add = [&](const Property& each) {
     begin_under(subject, setting);
     replays.push_back({std::string(each.name), observe(subject, each, problem, values)});
+    begin_under(subject, setting);
+    explain(subject, each, problem, values, replays.back().seen.verdict);
   };
   if (!property.empty()) {
     add(property_named(property));

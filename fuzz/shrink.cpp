@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "fuzz/candidates.hpp"
+#include "properties/fills.hpp"
 #include "reference/text.hpp"
 
 namespace attest {
@@ -38,6 +39,10 @@ class Descent {
         while (step(direction)) moved = true;
       }
     }
+    if (events_.stop && events_.stop()) return std::move(finding_);
+    begin_under(subject_, finding_.setting);
+    const Problem& problem = finding_.shrunk.problem;
+    explain(subject_, property_, problem, make_values(finding_.shrunk), finding_.verdict);
     return std::move(finding_);
   }
 

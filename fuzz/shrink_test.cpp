@@ -1,4 +1,5 @@
 // Shrinking is judged by what is left: exactly the fields that a fake subject's fault depends on.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,6 +53,24 @@ Finding shrunk_from(const Case& start, const Predicate& wrong) {
   CampaignOptions options;
   options.shrink_seconds = 1000;
   return shrink(subject, property, start, check_case(subject, property, start), options);
+}
+
+TEST(Shrink, WhatIsLeftIsExplainedOnceAndAsItWasFound) {
+  const Subject subject =
+      fake_subject({[](const Problem& p, const Values&) { return p.keys >= 4; }, {}, {}});
+  Property explained = property_named("first");
+  explained.explain = [](const Subject&, const Problem& p, const Values& values) {
+    return fmt::format("seen with {} keys and {}", p.keys, values.k.extent[2]);
+  };
+  const Verdict found = check_case(subject, explained, big_case());
+  const Finding finding = shrink(subject, explained, big_case(), found, {});
+  EXPECT_EQ(finding.shrunk.problem.keys, 4);
+  EXPECT_TRUE(finding.verdict.why.ends_with("; seen with 4 keys and 4")) << finding.verdict.why;
+  EXPECT_EQ(finding.verdict.why.find("seen"), finding.verdict.why.rfind("seen"));
+  Verdict held;
+  held.outcome = Outcome::holds;
+  explain(subject, explained, {}, {}, held);
+  EXPECT_EQ(held.why, "");
 }
 
 TEST(Shrink, LeavesTheDefaultWhenEverythingIsWrong) {

@@ -2,6 +2,7 @@
 #include "properties/agreement.hpp"
 
 #include "properties/ask.hpp"
+#include "properties/diagnosis.hpp"
 #include "properties/judge.hpp"
 #include "properties/rows.hpp"
 #include "properties/wrong_answers.hpp"
@@ -30,6 +31,20 @@ Verdict judge_agreement(const Subject& subject, Operation operation, const Probl
     verdict.power = measure_power(problem, values, accepted);
   }
   return verdict;
+}
+
+std::string explain_agreement(const Subject& subject, Operation operation, const Problem& problem,
+                              const Values& values) {
+  const Answer answer = ask(subject, operation, problem, values);
+  if (answer.instead) return {};
+  const PrecisionPath path = precision_of(subject, operation, problem);
+  std::string text;
+  for (const std::string& remark :
+       diagnose(problem, values, path, acceptance(problem, values, path),
+                {&answer.reply.o, &answer.reply.lse})) {
+    text += (text.empty() ? "" : "; ") + remark;
+  }
+  return text;
 }
 
 }  // namespace attest

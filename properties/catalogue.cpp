@@ -6,11 +6,11 @@ namespace attest {
 std::span<const Property> catalogue() {
   static constexpr Property kProperties[] = {
       {"oracle_agreement", "prefill: O and LSE lie within the order-free bound of the truth.",
-       oracle_agreement},
+       oracle_agreement, explain_oracle_agreement},
       {"decode_agreement",
        "decode over a cache with spare slots, in any number of splits: O and LSE lie within the "
        "order-free bound of the truth.",
-       decode_agreement},
+       decode_agreement, explain_decode_agreement},
       {"row_sums", "with V = 1 every output is 1 (or what the sink leaves), within the bound.",
        row_sums},
       {"recovered_weights",

@@ -6,6 +6,7 @@
 namespace attest {
 
 using Check = Verdict(const Subject&, const Problem&, const Values&);
+using Explanation = std::string(const Subject&, const Problem&, const Values&);
 
 Check append_writes_its_slots;
 Check batch_independence;
@@ -25,5 +26,8 @@ Check rerun;
 Check row_sums;
 Check variance_scaling;
 Check work_grows_with_scores;
+
+Explanation explain_decode_agreement;
+Explanation explain_oracle_agreement;
 
 }  // namespace attest

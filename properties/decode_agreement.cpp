@@ -12,4 +12,9 @@ Verdict decode_agreement(const Subject& subject, const Problem& problem, const V
   return judge_agreement(subject, Operation::decode, problem, values);
 }
 
+std::string explain_decode_agreement(const Subject& subject, const Problem& problem,
+                                     const Values& values) {
+  return explain_agreement(subject, Operation::decode, problem, values);
+}
+
 }  // namespace attest

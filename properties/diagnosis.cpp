@@ -20,6 +20,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr Index kRowsTried = 32;       // with refusals; more say the same again
+constexpr Index kRowsFirst = 2;        // with refusals: enough to rule out most readings
 constexpr std::size_t kNamesMost = 3;  // of readings that fit: short cases cannot tell some apart
 
 struct Count {
@@ -72,14 +73,15 @@ class Diagnosis {
     free_ = sharp ? count_all(problem_, coarse, given_) : all_;
     choose_head();
     if (free_.refused == 0) {
-      name_fits(other_paths(problem_, path_), "the path says");
+      name_fits(other_paths(problem_, path_), "the path says", kNamesMost);
       if (remarks_.empty()) say_small(coarse);
       return remarks_;
     }
-    name_resemblance();
-    if (remarks_.empty()) name_fits(other_problems(problem_, path_), "the problem says");
-    if (remarks_.empty()) name_fits(coarser_paths(problem_, path_), "the path says");
-    say_wrong(sharp);
+    name_resemblance(sharp ? &coarse : nullptr);
+    if (remarks_.empty())
+      name_fits(other_problems(problem_, path_), "the problem says", kNamesMost);
+    if (remarks_.empty()) name_fits(coarser_paths(problem_, path_), "the path says", 1);
+    if (remarks_.empty()) say_wrong(sharp);
     return remarks_;
   }
 
@@ -96,12 +98,12 @@ class Diagnosis {
     h_ = most % problem_.query_heads;
   }
 
-  /// As many rows from the end, or the beginning, as hold kRowsTried with refusals.
-  RowsOfHead rows_for(Alignment alignment) const {
+  /// As many rows from the end, or the beginning, as hold `wanted` with refusals.
+  RowsOfHead rows_for(Alignment alignment, Index wanted) const {
     const Index rows = query_length(problem_, b_);
     const bool from_end = alignment == Alignment::bottom_right;
     Index taken = 0, refused = 0;
-    while (taken < rows && refused < kRowsTried) {
+    while (taken < rows && refused < wanted) {
       const Index i = from_end ? rows - 1 - taken : taken;
       if (count_row(problem_, accepted_, given_, b_, h_, i).refused > 0) ++refused;
       ++taken;
@@ -110,8 +112,8 @@ class Diagnosis {
   }
 
   /// Whether everything that is judged as things stand would be accepted so.
-  bool fits(const Reading& reading) const {
-    const RowsOfHead rows = rows_for(reading.problem.alignment);
+  bool fits(const Reading& reading, Index wanted) const {
+    const RowsOfHead rows = rows_for(reading.problem.alignment, wanted);
     Index judged = 0;
     for (Index i = rows.first; i < rows.last; ++i) {
       judged += count_row(problem_, accepted_, given_, b_, h_, i).judged;
@@ -122,10 +124,12 @@ class Diagnosis {
     return count.refused == 0 && count.judged >= judged;
   }
 
-  void name_fits(const std::vector<Reading>& readings, std::string_view who_says) {
+  void name_fits(const std::vector<Reading>& readings, std::string_view who_says,
+                 std::size_t most) {
     std::vector<const Reading*> found;
     for (const Reading& reading : readings) {
-      if (found.size() < kNamesMost && fits(reading)) found.push_back(&reading);
+      if (found.size() == most) break;
+      if (fits(reading, kRowsFirst) && fits(reading, kRowsTried)) found.push_back(&reading);
     }
     if (found.empty()) return;
     const Reading& first = *found.front();
@@ -134,15 +138,21 @@ class Diagnosis {
     for (std::size_t n = 1; n < found.size(); ++n) names += " or " + found[n]->words;
     remarks_.push_back(
         whole.refused == 0
-            ? fmt::format("everything is accepted when {} {}: is that what was meant?", who_says,
-                          names)
-            : fmt::format("batch {}, head {} is accepted when {} {}; of all numbers {} instead of "
-                          "{} are refused then",
+            ? fmt::format("everything would be accepted if {} {}: is that what was meant?",
+                          who_says, names)
+            : fmt::format("batch {}, head {} would be accepted if {} {}; of all numbers {} instead "
+                          "of {} would be refused",
                           b_, h_, who_says, names, whole.refused, all_.refused));
   }
 
-  void name_resemblance() {
-    const auto found = resemblance(problem_, values_, path_, accepted_, given_);
+  /// By the sharp bound, unless the order-free one explains all that it refuses: a mistake that
+  /// moves the maximum moves roundings of P too.
+  void name_resemblance(const Acceptance* coarse) {
+    auto found = resemblance(problem_, values_, path_, accepted_, given_);
+    if (coarse != nullptr && (!found || found->explained < found->refused)) {
+      const auto roughly = resemblance(problem_, values_, path_, *coarse, given_);
+      if (roughly && (!found || roughly->explained == roughly->refused)) found = roughly;
+    }
     if (!found) return;
     const bool all = found->explained == found->refused;
     remarks_.push_back(fmt::format(

@@ -13,4 +13,9 @@ Verdict oracle_agreement(const Subject& subject, const Problem& problem, const V
   return judge_agreement(subject, Operation::prefill, problem, values);
 }
 
+std::string explain_oracle_agreement(const Subject& subject, const Problem& problem,
+                                     const Values& values) {
+  return explain_agreement(subject, Operation::prefill, problem, values);
+}
+
 }  // namespace attest

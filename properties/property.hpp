@@ -2,6 +2,7 @@
 // A property draws no random numbers and knows no framework; domains/ brings the cases.
 #pragma once
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "reference/subject.hpp"
@@ -14,6 +15,8 @@ struct Property {
   std::string_view name;       // the token in command lines, corpus files and reports
   std::string_view statement;  // one sentence, shown beside every verdict
   Verdict (*check)(const Subject&, const Problem&, const Values&);
+  /// What a violation may mean, for a person; asks the subject again. May be null, or say nothing.
+  std::string (*explain)(const Subject&, const Problem&, const Values&) = nullptr;
 };
 
 /// Every property there is: properties/catalogue.cpp.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -29,7 +30,9 @@ class Readings {
   void path(std::string words, const std::function<void(PrecisionPath&)>& change) {
     PrecisionPath other = path_;
     change(other);
-    if (other == path_) return;
+    const bool known = std::any_of(found_.begin(), found_.end(),
+                                   [&](const Reading& each) { return each.path == other; });
+    if (other == path_ || known) return;
     found_.push_back({std::move(words), problem_, other});
   }
   std::vector<Reading> take() { return std::move(found_); }

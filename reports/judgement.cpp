@@ -120,7 +120,7 @@ Index Judgement::refused() const {
 }
 
 Judgement judge(const Problem& problem, const Values& values, const PrecisionPath& path,
-                const Given& given) {
+                const Given& given, bool explain) {
   const Acceptance accepted = acceptance(problem, values, path);
   Judgement judgement{.problem = problem, .path = path};
   std::optional<Judging> o, lse;
@@ -135,7 +135,7 @@ Judgement judge(const Problem& problem, const Values& values, const PrecisionPat
   });
   if (o) judgement.o = o->result();
   if (lse) judgement.lse = lse->result();
-  if (judgement.refused() > 0) {
+  if (explain && judgement.refused() > 0) {
     judgement.remarks = diagnose(problem, values, path, accepted, given);
   }
   return judgement;

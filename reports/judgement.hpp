@@ -55,8 +55,9 @@ struct Judgement {
   Index refused() const;
 };
 
+/// With `explain`, remarks on what refusals may mean, which cost a few times what judging does.
 Judgement judge(const Problem& problem, const Values& values, const PrecisionPath& path,
-                const Given& given);
+                const Given& given, bool explain = true);
 
 /// 0: all that was judged was accepted, and something was. 1: something was refused. 2: nothing was
 /// judged.

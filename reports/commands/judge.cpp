@@ -59,6 +59,39 @@ Tensor answer_of(const std::vector<double>& numbers, Format format, const Extent
   return tensor;
 }
 
+/// What was given, as tensors that are judged.
+struct Answer {
+  std::optional<Tensor> o, lse;
+
+  Answer(const TensorsFile& file, const std::string& name) {
+    const Problem& p = file.problem;
+    if (file.o) {
+      o = answer_of(*file.o, p.output, {p.batch, p.query_heads, p.queries, p.v_depth},
+                    name + ": o");
+    }
+    if (file.lse) {
+      lse =
+          answer_of(*file.lse, Format::f32, {p.batch, p.query_heads, p.queries, 1}, name + ": lse");
+    }
+  }
+  Given given() const { return {o ? &*o : nullptr, lse ? &*lse : nullptr}; }
+};
+
+/// Axes cannot be told from shapes: a file with rows before heads may look like another one with
+/// heads before rows. Then everything is refused, and this says why.
+bool fits_with_rows_first(const JudgeOptions& options, const TensorsFile& as_read) {
+  try {
+    const TensorsFile file = read_tensors_file(options.what, options.problem + " layout=bthd");
+    if (file.problem.queries == as_read.problem.queries) return false;  // its axes are said
+    const Answer answer(file, options.what);
+    const Judgement other =
+        judge(file.problem, file.values, declared_path(options, file), answer.given(), false);
+    return other.judged() > 0 && other.refused() == 0;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 bool same_file(const std::string& a, const std::string& b) {
   std::error_code failed;
   return std::filesystem::equivalent(a, b, failed);
@@ -78,21 +111,16 @@ int judge(const JudgeOptions& options) {
     }
   }
   const PrecisionPath path = declared_path(options, file);
-  const Problem& p = file.problem;
-  std::optional<Tensor> o, lse;
-  if (file.o) {
-    o = answer_of(*file.o, p.output, {p.batch, p.query_heads, p.queries, p.v_depth},
-                  options.what + ": o");
-  }
-  if (file.lse) {
-    lse = answer_of(*file.lse, Format::f32, {p.batch, p.query_heads, p.queries, 1},
-                    options.what + ": lse");
-  }
-  fmt::print("{}: judging {}\n  problem {}\n  path    {}\n", version_text(), options.what, print(p),
-             print(path));
+  const Answer answer(file, options.what);
+  fmt::print("{}: judging {}\n  problem {}\n  path    {}\n", version_text(), options.what,
+             print(file.problem), print(path));
   std::fflush(stdout);
-  const Judgement judgement =
-      judge(p, file.values, path, {o ? &*o : nullptr, lse ? &*lse : nullptr});
+  Judgement judgement = judge(file.problem, file.values, path, answer.given());
+  if (judgement.refused() > 0 && fits_with_rows_first(options, file)) {
+    judgement.remarks = {
+        "everything would be accepted if the file were read with rows before heads: say "
+        "--problem layout=bthd"};
+  }
   fmt::print("{}", text_of(judgement));
   if (!options.json.empty()) {
     write_whole(options.json, json_of(judgement, version_text(), options.what));

@@ -153,7 +153,7 @@ TEST_F(JudgeCommand, ARightAnswerIsAccepted) {
   EXPECT_EQ(json["tensors"]["o"]["accepted"], 80);
   EXPECT_EQ(json["tensors"]["lse"]["refused"], 0);
   EXPECT_LE(json["tensors"]["o"]["margin_max"].get<double>(), 1);
-  EXPECT_GT(json["tensors"]["o"]["margin_max"].get<double>(), 0);
+  EXPECT_GT(json["tensors"]["lse"]["margin_max"].get<double>(), 0);
   const MappedFile file(folder_ / "v.safetensors");
   const Safetensors tensors = parse_safetensors(file.bytes(), "v");
   EXPECT_EQ(tensors.tensors.size(), 6U);
@@ -292,6 +292,45 @@ TEST_F(JudgeCommand, RowsMayComeBeforeHeads) {
   file.metadata = R"("axes":"bthd")";
   file.write(folder_ / "out.safetensors");
   EXPECT_EQ(judged().exit_code, 0);
+}
+
+TEST_F(JudgeCommand, AFileThatLooksAsIfItHadHeadsFirstIsRecognised) {
+  Written it;  // as many rows as keys, of one head: (B, T, 1, D) is also (B, H, 1, D)
+  it.q.resize(std::size_t{9} * 8);
+  it.causal = false;
+  it.o.clear();
+  it.lse.clear();
+  for (std::size_t row = 0; row < 9; ++row) it.attend(&it.q[row * 8], 9);
+  FileWriter file;
+  file.bf16("q", "1,9,1,8", it.q);
+  file.bf16("k", "1,9,1,8", it.k);
+  file.bf16("v", "1,9,1,8", it.v);
+  file.bf16("o", "1,9,1,8", it.o);
+  file.write(folder_ / "out.safetensors");
+  const Ran ran = judged(" --path 'fa2 block=4'");
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_NE(ran.out.find("rows before heads: say --problem layout=bthd"), std::string::npos)
+      << ran.out;
+  EXPECT_EQ(verdict()["remarks"].size(), 1U);
+  EXPECT_EQ(judged(" --problem layout=bthd --path 'fa2 block=4'").exit_code, 0);
+}
+
+TEST_F(JudgeCommand, RefusalsAreExplained) {
+  Written it;
+  it.dropped = 1;
+  it.compute();
+  write(it);
+  const Ran ran = judged();
+  EXPECT_NE(ran.out.find("this is what one gets when the last visible key is left out"),
+            std::string::npos)
+      << ran.out;
+  write({});
+  EXPECT_EQ(judged(" --problem causal --path 'fa2 block=8'").exit_code, 1);
+  EXPECT_NE(text_of(folder_ / "out.txt").find("would be accepted if the path says block=4"),
+            std::string::npos)
+      << text_of(folder_ / "out.txt");
+  EXPECT_NE(judged(" --path 'fa2 block=4'").out.find("if the problem says causal"),
+            std::string::npos);
 }
 
 TEST_F(JudgeCommand, RowsBehindALengthAreNotJudged) {
