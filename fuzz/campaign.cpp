@@ -228,7 +228,7 @@ class Campaign {
          next = waiting_.begin()) {
       Ticket ticket = std::move(next->second);
       waiting_.erase(next);
-      const bool counts = ticket.state == Ticket::State::ran && !closed_[ticket.property];
+      const bool counts = ticket.state == Ticket::State::ran && !closed_[ticket.property] && !deaf_;
       lock.unlock();
       if (counts && ticket.drawn) settle(ticket);
       const bool closes = counts && count_safely(ticket, subject);
@@ -262,6 +262,7 @@ class Campaign {
     try {
       return count_ticket(ticket, subject);
     } catch (const std::exception& error) {
+      deaf_ = true;
       fail(error.what(), ticket);
       return true;
     }
@@ -356,6 +357,7 @@ class Campaign {
   Run run_;
   std::vector<std::atomic<bool>> once_;        // by property: draw once; set by whoever counts
   std::vector<std::uint64_t> declined_first_;  // by property: cases declined before one was not
+  bool deaf_ = false;                          // a listener threw: nothing more counts
   std::uint64_t done_ = 0;                     // behind the highest number that is part of the run
   std::uint64_t lost_ = std::numeric_limits<std::uint64_t>::max();  // lowest that came to nothing
   std::map<std::pair<std::size_t, std::string>, std::uint64_t> kinds_;

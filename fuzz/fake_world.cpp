@@ -36,6 +36,10 @@ Verdict first_number_is_zero(const Subject& subject, const Problem& problem, con
   return verdict;
 }
 
+std::string explained(const Subject&, const Problem& problem, const Values& values) {
+  return fmt::format("seen with {} keys and {}", problem.keys, values.q.at(0));
+}
+
 std::uint64_t scrambled(std::uint64_t x) {  // the finaliser of splitmix64
   x += 0x9e3779b97f4a7c15ULL;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -49,7 +53,8 @@ std::span<const Property> catalogue() {
   static constexpr std::array kCatalogue{
       Property{"first", "the first number is at most 1", first_number_is_zero},
       Property{"second", "the first number is at most 1, again", first_number_is_zero},
-      Property{"third", "the first number is at most 1, once more", first_number_is_zero}};
+      Property{"third", "the first number is at most 1, once more", first_number_is_zero,
+               explained}};
   return kCatalogue;
 }
 
