@@ -119,19 +119,43 @@ constexpr AttestPrecision kPrecision = {
     // O is divided by l with an IEEE division.
     .division_error = 0,
     .tensor_step = 0,
+    .block = kKeyBlock,
+    .in_order = 1,
 };
 
-// Holds for flash_prefill and split_keys as well, which round less and take over where rows are not
-// aligned.
-void precision_for(uint32_t operation, const AttestProblem* problem, AttestPrecision* precision) {
-  if (operation == ATTEST_PREFILL && mma_prefill_serves(*problem)) {
-    precision->p_format = problem->input;
-    precision->tensor_step = 8;
+// Whatever attest lays out is aligned as mma_prefill and mma_decode want it, and a caller whose
+// rows are not must not rely on this: flash_prefill and split_keys then take over and do not round
+// P.
+void prefill_precision(const AttestProblem& problem, AttestPrecision& precision) {
+  precision.part = kRowLimit;  // all keys: prefill has no parts, however many are asked for
+  precision.sum_lanes = 8;
+  if (mma_prefill_serves(problem)) {
+    precision.p_format = problem.input;
+    precision.tensor_step = 8;
+    precision.block = mma_prefill_keys(problem);
+    precision.sum_lanes = 4;
   }
-  if (operation == ATTEST_DECODE && mma_decode_serves(*problem)) {
-    precision->p_format = problem->input;
-    precision->tensor_step = 8;
-    precision->key_block = kMmaDecodeKeyBlock;
+}
+
+void decode_precision(const AttestProblem& problem, AttestPrecision& precision) {
+  precision.part = ATTEST_PARTS_POWER_OF_TWO;
+  precision.scales_in_p = 1;
+  precision.sum_lanes = 32;
+  if (mma_decode_serves(problem)) {
+    precision.p_format = problem.input;
+    precision.tensor_step = 8;
+    precision.key_block = precision.block = kMmaDecodeKeyBlock;
+    precision.streams = mma_decode_warps(problem);
+    precision.sum_lanes = 4;
+  }
+}
+
+void precision_for(uint32_t operation, const AttestProblem* problem, AttestPrecision* precision) {
+  if (operation == ATTEST_PREFILL) {
+    prefill_precision(*problem, *precision);
+  }
+  if (operation == ATTEST_DECODE) {
+    decode_precision(*problem, *precision);
   }
   // Where mma_projection does not suit, projection adds in f32, which errs less than this allows.
   if (operation == ATTEST_PROJECTION &&

@@ -24,6 +24,8 @@ cudaError_t launch_flash_prefill(const AttestAttention& attention);
 /// rows must be aligned. What is not goes to flash_prefill, which rounds less.
 bool mma_prefill_serves(const AttestProblem& problem);
 bool mma_prefill_takes(const AttestAttention& attention);
+/// Keys of its tiles, which share a running maximum.
+int mma_prefill_keys(const AttestProblem& problem);
 cudaError_t launch_mma_prefill(const AttestAttention& attention);
 
 /// Floats of scratch for launch_split_keys.
@@ -34,6 +36,8 @@ cudaError_t launch_split_keys(const AttestAttention& attention);
 /// launch_split_keys leaves the parts to launch_mma_decode and combines them.
 bool mma_decode_serves(const AttestProblem& problem);
 bool mma_decode_takes(const AttestAttention& attention);
+/// Warps among which it deals the keys of a tile, each with a running maximum of its own.
+int mma_decode_warps(const AttestProblem& problem);
 cudaError_t launch_mma_decode(const AttestAttention& attention);
 
 cudaError_t launch_cache_append(const AttestAppend& append);

@@ -352,6 +352,10 @@ bool mma_decode_takes(const AttestAttention& attention) {
   return mma_decode_serves(attention.problem) && a.q.chunks && a.k.chunks && a.v.chunks;
 }
 
+int mma_decode_warps(const AttestProblem& problem) {
+  return warps_of(static_cast<int>(std::max(problem.depth, problem.v_depth)));
+}
+
 cudaError_t launch_mma_decode(const AttestAttention& attention) {
   const Parts parts = parts_of(attention);
   const AttentionArguments a = arguments_of(attention);

@@ -305,6 +305,10 @@ bool mma_prefill_takes(const AttestAttention& attention) {
          a.o.vectors;
 }
 
+int mma_prefill_keys(const AttestProblem& problem) {
+  return problem.depth > kNarrow || problem.v_depth > kNarrow ? 32 : 64;
+}
+
 cudaError_t launch_mma_prefill(const AttestAttention& attention) {
   const AttentionArguments a = arguments_of(attention);
   return attention.problem.input == ATTEST_F16 ? launch<ATTEST_F16>(attention, a)
