@@ -5,11 +5,12 @@ namespace attest {
 
 std::span<const Property> catalogue() {
   static constexpr Property kProperties[] = {
-      {"oracle_agreement", "prefill: O and LSE lie within the order-free bound of the truth.",
+      {"oracle_agreement", "prefill: O and LSE lie within what the declared precision path allows.",
        oracle_agreement, explain_oracle_agreement},
       {"decode_agreement",
-       "decode over a cache with spare slots, in any number of splits: O and LSE lie within the "
-       "order-free bound of the truth.",
+       "decode over a cache with spare slots, in any number of splits: O and LSE lie within what "
+       "the "
+       "declared precision path allows.",
        decode_agreement, explain_decode_agreement},
       {"row_sums", "with V = 1 every output is 1 (or what the sink leaves), within the bound.",
        row_sums},

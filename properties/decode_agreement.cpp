@@ -1,7 +1,7 @@
 // Decode agreement: decode over a cache, with spare slots behind the keys and the keys split into
-// any number of parts, gives the truth, O and LSE, within the order-free bound.
+// any number of parts, gives the truth, O and LSE, within the bound of the declared path.
 // Over the reals: partial softmaxes merge exactly through their LSE.
-// In floating point: the order-free bound covers the merge (reference/bound/README.md).
+// In floating point: every strength of the bound covers the merge (reference/bound/README.md).
 // Sees: lost or doubled split borders, empty splits, stale slots, a sink counted per split.
 #include "properties/agreement.hpp"
 #include "properties/catalogue.hpp"

@@ -1,4 +1,4 @@
-// Oracle agreement: prefill gives the truth, O and LSE, within the order-free bound.
+// Oracle agreement: prefill gives the truth, O and LSE, within the bound of the declared path.
 // Over the reals: it is the definition.
 // In floating point: reference/bound/README.md derives how far a correct kernel may be; rows that
 // see no key are exact.

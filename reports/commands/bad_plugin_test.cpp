@@ -28,6 +28,15 @@ class BadPlugin : public CommandLine {
   }
 };
 
+TEST_F(BadPlugin, AWrongAnswerIsExplained) {
+  const Ran ran = misbehave(BEHAVES_WELL);  // zeros, which no row of this case has
+  EXPECT_EQ(ran.exit_code, 1) << ran.out << ran.err;
+  EXPECT_NE(ran.out.find("oracle_agreement: violated"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("resembles what one gets when O is left at zero (answers_zero)"),
+            std::string::npos)
+      << ran.out;
+}
+
 TEST_F(BadPlugin, CannotBeOpened) {
   std::ofstream(folder_ / "text.so") << "not a library";
   refuses("gate --subject /nonexistent.so", {"/nonexistent.so", "no such file"});
