@@ -106,6 +106,27 @@ TEST_F(FindingFiles, ThatAreDamagedAreRefused) {
   EXPECT_THROW(write_finding("/proc/attest", finding, rich_values(), "", ""), Error);
 }
 
+TEST_F(FindingFiles, CertifiedTruthIsWrittenWithItsRadii) {
+  const Problem problem = parse_problem("q=1x1x2x1 kv=1x3x1");
+  Certified certified;
+  certified.truth = {.extent = {1, 1, 2, 1},
+                     .o = {0.1, 0.2},
+                     .lse = {-INFINITY, 1},
+                     .o_tail = {1e-20, 0},
+                     .lse_tail = {0, 0}};
+  certified.o_radius = {1e-16, 1e-30};
+  certified.lse_radius = {0, 2e-16};
+  certified.tier = {Tier::f64, Tier::double_double};
+  write_truth_file(folder_ / "t.safetensors", problem, certified);
+  const MappedFile file(folder_ / "t.safetensors");
+  const Safetensors content = parse_safetensors(file.bytes(), "t");
+  EXPECT_EQ(content.metadata.at("tiers"), "f64=1 double_double=1");
+  EXPECT_EQ(content.find("o_radius")->shape, (std::vector<Index>{1, 1, 2, 1}));
+  EXPECT_EQ(content.find("lse_radius")->shape, (std::vector<Index>{1, 1, 2}));
+  const auto* radius = reinterpret_cast<const double*>(content.find("o_radius")->bytes.data());
+  EXPECT_EQ(radius[1], 1e-30);
+}
+
 TEST_F(FindingFiles, TruthIsWrittenWithItsDigits) {
   const Problem problem = parse_problem("q=1x1x2x2 kv=1x3x1");
   const Truth truth{.extent = {1, 1, 2, 1},

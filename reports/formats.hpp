@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "fuzz/run.hpp"
-#include "reference/oracle/exact.hpp"
+#include "reference/oracle/certified.hpp"
 #include "reference/values.hpp"
 
 namespace attest {
@@ -124,6 +124,9 @@ void write_tensors_file(const std::filesystem::path& path, const Problem& proble
 /// O and LSE as F64 (with their tails o_tail, lse_tail), and the certified digits in the metadata.
 void write_truth_file(const std::filesystem::path& path, const Problem& problem, const Truth& truth,
                       int digits);
+/// The same with the proven radii, o_radius and lse_radius, and tiers_text in the metadata.
+void write_truth_file(const std::filesystem::path& path, const Problem& problem,
+                      const Certified& certified);
 
 // --- a finding kept as a folder -----------------------------------------------------------------
 

@@ -16,9 +16,9 @@
 namespace attest {
 namespace {
 
-constexpr std::string_view kNames[] = {"q",        "k",        "v",        "bias",  "mask",
-                                       "sinks",    "slopes",   "o",        "lse",   "o_tail",
-                                       "lse_tail", "k_scales", "v_scales", "q_len", "kv_len"};
+constexpr std::string_view kNames[] = {
+    "q",      "k",        "v",        "bias",     "mask",  "sinks",  "slopes",   "o",         "lse",
+    "o_tail", "lse_tail", "k_scales", "v_scales", "q_len", "kv_len", "o_radius", "lse_radius"};
 
 /// One file while it is read.
 class Reader {
@@ -361,17 +361,37 @@ void write_tensors_file(const std::filesystem::path& path, const Problem& proble
   write_whole(path, print_safetensors(content));
 }
 
-void write_truth_file(const std::filesystem::path& path, const Problem& problem, const Truth& truth,
-                      int digits) {
+namespace {
+
+Safetensors truth_content(const Problem& problem, const Truth& truth) {
   const std::vector<Index> o_shape(truth.extent.begin(), truth.extent.end());
   const std::vector<Index> lse_shape(truth.extent.begin(), truth.extent.begin() + 3);
   Safetensors content;
-  content.metadata = {
-      {"axes", "bhtd"}, {"problem", print(problem)}, {"digits", fmt::to_string(digits)}};
+  content.metadata = {{"axes", "bhtd"}, {"problem", print(problem)}};
   content.tensors = {stored("o", Dtype::F64, o_shape, truth.o),
                      stored("lse", Dtype::F64, lse_shape, truth.lse),
                      stored("o_tail", Dtype::F64, o_shape, truth.o_tail),
                      stored("lse_tail", Dtype::F64, lse_shape, truth.lse_tail)};
+  return content;
+}
+
+}  // namespace
+
+void write_truth_file(const std::filesystem::path& path, const Problem& problem, const Truth& truth,
+                      int digits) {
+  Safetensors content = truth_content(problem, truth);
+  content.metadata["digits"] = fmt::to_string(digits);
+  write_whole(path, print_safetensors(content));
+}
+
+void write_truth_file(const std::filesystem::path& path, const Problem& problem,
+                      const Certified& certified) {
+  Safetensors content = truth_content(problem, certified.truth);
+  content.metadata["tiers"] = tiers_text(certified);
+  const auto shape_of = [&](const char* name) { return content.find(name)->shape; };
+  content.tensors.push_back(stored("o_radius", Dtype::F64, shape_of("o"), certified.o_radius));
+  content.tensors.push_back(
+      stored("lse_radius", Dtype::F64, shape_of("lse"), certified.lse_radius));
   write_whole(path, print_safetensors(content));
 }
 

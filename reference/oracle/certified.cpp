@@ -2,6 +2,8 @@
 // functions with correctly rounded last bit, ACM TOMS 17, 1991), row by row.
 #include "reference/oracle/certified.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -47,6 +49,16 @@ std::array<Index, kTierNames.size()> Certified::rows_of_tiers() const {
   std::array<Index, kTierNames.size()> counts{};
   for (Tier each : tier) ++counts[static_cast<std::size_t>(each)];
   return counts;
+}
+
+std::string tiers_text(const Certified& certified) {
+  const auto rows = certified.rows_of_tiers();
+  std::string text;
+  for (std::size_t tier = 0; tier < rows.size(); ++tier) {
+    if (rows[tier] == 0) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", kTierNames[tier], rows[tier]);
+  }
+  return text;
 }
 
 double Certified::o_off(std::size_t at) const {

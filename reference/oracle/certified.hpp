@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -34,6 +35,9 @@ struct Certified {
   /// Adds that to what is allowed around truth.o and truth.lse.
   void widen(std::vector<double>& o, std::vector<double>& lse) const;
 };
+
+/// How many rows each tier computed, where any: "f64=17 double_double=1".
+std::string tiers_text(const Certified& certified);
 
 /// What the truth's radius may take of what is allowed before more digits are asked for: 2^-8.
 Demand share_of(std::vector<double> o, std::vector<double> lse);

@@ -3,6 +3,7 @@
 #include "reference/oracle/certified.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
@@ -240,6 +241,20 @@ TEST(Certified, TilesLeaveNoSeam) {
       }
     }
   }
+}
+
+// Memory is O(T d). The rows of a window take the time of few keys and the memory of all.
+TEST(Certified, ALongHeadTakesLittleMemory) {
+  Problem p{.queries = 32768, .keys = 32768, .depth = 128, .v_depth = 128};
+  p.causal = true;
+  p.window_left = 2;
+  Values values = zero_values(p);
+  for (Index i = 0; i < values.v.count(); ++i) values.v.set(i, static_cast<double>(i / 128));
+  const Certified certified = certified_attention(p, values);
+  EXPECT_NEAR(certified.truth.o[1000 * 128], 999, 999 * 0x1p-50);
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  EXPECT_LT(usage.ru_maxrss, 512 * 1024);  // in KiB, as Linux counts
 }
 
 }  // namespace

@@ -187,6 +187,13 @@ TEST_F(CommandLine, ReplayShowsDigestsThatStay) {
       << "what is declined shows nothing";
 }
 
+TEST_F(CommandLine, OracleSaysHowFarTheTruthMayBe) {
+  const Ran ran = run("oracle 'q=1x2x9x16 kv=1x9x16 causal' -o truth.safetensors");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("computed in: f64=18\n"), std::string::npos) << ran.out;
+  EXPECT_GT(fs::file_size(folder_ / "truth.safetensors"), 3U * 2 * 9 * 16 * 8);
+}
+
 TEST_F(CommandLine, OracleSaysHowManyDigitsItCertifies) {
   for (const char* digits : {"50", "100"}) {
     const Ran ran = run("oracle 'q=1x2x9x16 kv=1x9x16 causal' -o truth.safetensors --digits " +

@@ -146,7 +146,9 @@ CommandWord oracle_words(OracleOptions& options) {
                       {.name = "--problem",
                        .what = "words of a case line, for a safetensors file",
                        .place = &options.problem},
-                      {.name = "--digits", .what = "50 or 100", .place = &options.digits}}};
+                      {.name = "--digits",
+                       .what = "50 or 100 in every row, not a proven radius; 0: the radius",
+                       .place = &options.digits}}};
 }
 
 std::vector<OptionWord> grid_words(MeasureCommand& options) {

@@ -72,7 +72,7 @@ struct OracleOptions {
   std::string what;     // a case line or a safetensors file
   std::string problem;  // words of a case line, for a safetensors file
   std::string out = "oracle.safetensors";
-  int digits = 50;  // 50 or 100
+  int digits = 0;  // 50 or 100; 0: as many as a proven radius takes
 };
 int oracle(const OracleOptions& options);
 

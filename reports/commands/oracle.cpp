@@ -1,5 +1,5 @@
-// oracle: the truth for anybody's tensors, with the number of digits that two computations, at 50
-// and at 100 digits, agree on.
+// oracle: the truth for anybody's tensors: with a proven radius per element, or with the number of
+// digits that two computations, at 50 and at 100 digits, agree on.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "properties/fills.hpp"
-#include "reference/oracle/exact.hpp"
+#include "reference/oracle/certified.hpp"
 #include "reference/text.hpp"
 #include "reports/commands/commands.hpp"
 #include "reports/formats.hpp"
@@ -19,27 +19,37 @@ namespace {
 /// A number and its tail are 106 bits, which is 31 decimal digits and a little.
 constexpr int kDigitsMost = 31;
 
-/// Decimal digits on which head + tail of both agree. Special: NaN agrees with NaN, an infinity
-/// with itself, and anything else with itself alone.
-int agreeing(double a, double a_tail, double b, double b_tail) {
-  if (!std::isfinite(a) || !std::isfinite(b)) {
-    return a == b || (std::isnan(a) && std::isnan(b)) ? kDigitsMost : 0;
+/// The largest number of those that are finite.
+double largest_of(const std::vector<double>& numbers) {
+  double largest = 0;
+  for (double number : numbers) {
+    if (std::isfinite(number)) largest = std::max(largest, number);
   }
-  const double difference = std::abs((a - b) + (a_tail - b_tail));
-  if (difference == 0) return kDigitsMost;
-  const double digits = -std::log10(difference / std::max(std::abs(a), std::abs(b)));
-  return std::clamp(static_cast<int>(digits), 0, kDigitsMost);
+  return largest;
 }
 
-int agreeing(const Truth& a, const Truth& b) {
-  int least = kDigitsMost;
-  for (std::size_t i = 0; i < a.o.size(); ++i) {
-    least = std::min(least, agreeing(a.o[i], a.o_tail[i], b.o[i], b.o_tail[i]));
-  }
-  for (std::size_t i = 0; i < a.lse.size(); ++i) {
-    least = std::min(least, agreeing(a.lse[i], a.lse_tail[i], b.lse[i], b.lse_tail[i]));
-  }
-  return least;
+Truth certify(const TensorsFile& file, const std::string& out) {
+  Certified certified = certified_attention(file.problem, file.values);
+  write_truth_file(out, file.problem, certified);
+  fmt::print(
+      "O ({} numbers) and LSE ({}) written to {}; the truth is within o_radius, at most {}, and "
+      "lse_radius, at most {}; rows computed in: {}\n",
+      certified.truth.o.size(), certified.truth.lse.size(), out,
+      short_number(largest_of(certified.o_radius)), short_number(largest_of(certified.lse_radius)),
+      tiers_text(certified));
+  return std::move(certified.truth);
+}
+
+Truth by_digits(const TensorsFile& file, const std::string& out, int digits) {
+  Truth truth =
+      exact_attention(file.problem, file.values, digits == 50 ? Digits::fifty : Digits::hundred);
+  const int agreeing = std::min(kDigitsMost, certified_digits(file.problem, file.values));
+  write_truth_file(out, file.problem, truth, agreeing);
+  fmt::print(
+      "O ({} numbers) and LSE ({}) written to {}: rounded once to f64 from {} digits; with "
+      "their tails {} digits are certified\n",
+      truth.o.size(), truth.lse.size(), out, digits, agreeing);
+  return truth;
 }
 
 /// Somebody's answer in the same file: how far is it from the truth?
@@ -57,7 +67,7 @@ void print_distance(std::string_view name, const std::vector<double>& given,
 }  // namespace
 
 int oracle(const OracleOptions& options) {
-  if (options.digits != 50 && options.digits != 100) {
+  if (options.digits != 0 && options.digits != 50 && options.digits != 100) {
     throw Error(fmt::format("--digits: {} is neither 50 nor 100", options.digits));
   }
   std::error_code failed;
@@ -74,16 +84,9 @@ int oracle(const OracleOptions& options) {
     throw Error(fmt::format("{}: the truth would replace the tensors it is for; give another -o",
                             options.out));
   }
-  const Truth fifty = exact_attention(file.problem, file.values, Digits::fifty);
-  const Truth hundred = exact_attention(file.problem, file.values, Digits::hundred);
-  const Truth& truth = options.digits == 50 ? fifty : hundred;
-  const int digits = agreeing(fifty, hundred);
-  write_truth_file(options.out, file.problem, truth, digits);
   fmt::print("{}: {}\n", version_text(), print(file.problem));
-  fmt::print(
-      "O ({} numbers) and LSE ({}) written to {}: rounded once to f64 from {} digits; with "
-      "their tails {} digits are certified\n",
-      truth.o.size(), truth.lse.size(), options.out, options.digits, digits);
+  const Truth truth = options.digits == 0 ? certify(file, options.out)
+                                          : by_digits(file, options.out, options.digits);
   if (file.o) print_distance("o", *file.o, truth.o);
   if (file.lse) print_distance("lse", *file.lse, truth.lse);
   return 0;
