@@ -11,7 +11,10 @@ namespace attest::statistics {
 inline constexpr Index kKeysLeast = 16;     // that a row must see
 inline constexpr double kSupportLeast = 4;  // that must carry it
 inline constexpr double kDistinctLeast = 0.75;
-inline constexpr double kSpreadLeast = 1;
+
+/// Ulps between rows, each normal of that deviation: the roundings of two rows then have the
+/// correlation exp(-2 pi^2 2 kSpreadLeast^2) = 5e-5, the first Fourier term of a rounding error.
+inline constexpr double kSpreadLeast = 0.5;
 
 /// By how much the deviation of z may differ from 1 where the model is calibrated: the most that
 /// was measured (README.md) is below. Every limit leaves room for it.

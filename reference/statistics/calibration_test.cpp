@@ -188,6 +188,11 @@ const Structured kStructured[] = {
      [](Values& v) {
        for (Index c = 0; c < v.q.extent[3]; ++c) v.q.set(0, 0, 1, c, v.q.at(0, 0, 0, c));
      }},
+    {"equal rows of v",
+     [](Values& v) {
+       const Index width = v.v.extent[3];
+       for (Index i = width; i < v.v.count(); ++i) v.v.set(i, v.v.at(i - width));
+     }},
     {"peaky rows",
      [](Values& v) {
        for (Index i = 0; i < v.q.count(); ++i) v.q.set(i, v.q.at(i) * 30);

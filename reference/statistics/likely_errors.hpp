@@ -22,7 +22,8 @@ struct LikelyRow {
   Index keys = 0;  // that are seen; 0: nothing else of the row is set, nor of its elements
   // README.md, "Where it is calibrated": how many keys carry the row, those counted as one whose
   // weights are rounded to the same side of the same number; which share of as many would be left
-  // if equal weights counted as one; and how much scale q.k differs between keys, in ulps of P.
+  // if equal weights counted as one; and by how many ulps weights and elements differ from another
+  // query's.
   double support = 0, distinct = 0, spread = 0;
   std::array<Projected, statistics::kDirections> projected;
 };

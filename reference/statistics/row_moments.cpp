@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "reference/statistics/single_roundings.hpp"
 
@@ -52,7 +53,8 @@ class Moments {
         variance_(variance),
         sharper_(width_),
         others_(width_),
-        own_(width_) {}
+        own_(width_),
+        apart_(width_) {}
 
   void elements() {
     average();
@@ -90,6 +92,17 @@ class Moments {
       }
     }
     return signs;
+  }
+
+  /// By how many ulps of itself the element differs from another query's that differs least, where
+  /// logits of two queries are independent and have this deviation.
+  double ulps_apart(double logits) const {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t c = 0; c < width_; ++c) {
+      if (o_[c] == 0 && apart_[c] == 0) continue;  // nothing to round
+      least = std::min(least, logits * std::sqrt(apart_[c]) / ulp(head_.problem.output, o_[c]));
+    }
+    return least;
   }
 
   Projected projected(const Columns& signs) const {
@@ -136,7 +149,7 @@ class Moments {
     const double cast = key.share * key.share * key.cast_variance;
     const double weight = key.share * key.share * key.variance;
     const double weight_mean = key.share * key.mean, cast_mean = key.share * key.cast_mean;
-    const double product = key.share * key.product;
+    const double product = key.share * key.product, square = key.share * key.share;
     const double in_sum = key.cast_in_sum ? 1 : 0;
     const double of_sum = key.share * key.share * key.sum_cast_variance;
     for (std::size_t c = 0; c < width_; ++c) {
@@ -144,6 +157,7 @@ class Moments {
       variance_[c] += cast * moved * moved + weight * away * away + of_sum * o_[c] * o_[c];
       mean_[c] += weight_mean * away + cast_mean * moved;
       sharper_[c] += product * away;
+      apart_[c] += square * away * away;
     }
   }
 
@@ -177,6 +191,7 @@ class Moments {
   std::size_t width_;
   double *o_, *mean_, *variance_;
   Columns sharper_, others_, own_;
+  Columns apart_;  // sum pi^2 (v - o)^2
   std::vector<Common> common_;
 };
 
@@ -244,7 +259,8 @@ void add_moments(const Head& head, const Gathered& gathered, std::size_t row, st
   found.keys = static_cast<Index>(gathered.keys.size());
   found.support = rounded_support(gathered);
   found.distinct = distinct(gathered, head.path.p_format);
-  found.spread = spread(gathered) / ulp(head.path.p_format, 1);
+  const double logits = spread(gathered);
+  found.spread = std::min(logits / ulp(head.path.p_format, 1), moments.ulps_apart(logits));
   for (std::size_t n = 0; n < kDirections; ++n) {
     const Columns signs = moments.signs(static_cast<Direction>(n), seed, row);
     found.projected[n] = moments.projected(signs);

@@ -266,6 +266,23 @@ TEST(ZTally, RowsThatShareTheirWeightsAreDeclined) {
   EXPECT_FALSE(tally.summary());
 }
 
+// Whose output is the same in every row, and rounded alike.
+TEST(ZTally, RowsThatShareTheirOutputAreDeclined) {
+  Problem p = cell_problem(f16, bf16, 64, 100);
+  Values values = drawn(p, false, 3);
+  const PrecisionPath path = cell_path(f16, 8, 64);
+  for (Index i = 64; i < values.v.count(); ++i) values.v.set(i, values.v.at(i - 64));
+  const Tensor o = modelled(p, values, path);
+  ZTally tally;
+  tally.add(p, values, path, o);
+  EXPECT_FALSE(tally.summary());
+  LikelyErrors likely = likely_errors(p, values, path);
+  for (LikelyRow& row : likely.rows) row.spread = 1;
+  ZTally careless;
+  careless.add(p, path, o, likely);
+  EXPECT_NE(alarms_of(careless.summary().value()), "");  // a false one
+}
+
 TEST(ZTally, SaysHowLikelyAFalseAlarmIs) {
   const PrecisionPath path = cell_path(bf16, 0, 64);
   const Problem p = cell_problem(bf16, bf16, 64, 64);
