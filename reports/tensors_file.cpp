@@ -301,7 +301,14 @@ class Reader {
     if (!trailing) lse.shape.push_back(1);
     if (lse.shape.size() > 4 ||
         extents_of(lse, {}, where("lse")) != Extent4{p.batch, p.query_heads, p.queries, 1}) {
-      throw Error(fmt::format("{}: shape {} is not (batch, head, query)", where("lse"), text));
+      const bool swapped =
+          lse.shape.size() <= 4 &&
+          extents_of(lse, {}, where("lse")) == Extent4{p.batch, p.queries, p.query_heads, 1};
+      throw Error(fmt::format("{}: shape {} is not (batch, head, query){}", where("lse"), text,
+                              !swapped                   ? ""
+                              : order_.rows_before_heads ? "; lse has heads before rows always"
+                                                         : "; if q, k, v and o have rows before "
+                                                           "heads, say layout=bthd"));
     }
     return numbers_of(lse, {}, where("lse"));
   }

@@ -303,6 +303,18 @@ TEST(TensorsFile, AxesInAnotherOrderAreRecognised) {
   EXPECT_REFUSED(o.refusal(), "rows before heads");
 }
 
+TEST(TensorsFile, AnLseTellsTheOrderOfAxes) {
+  Builder rows;  // (B, T, H, D) of 5 rows and 2 heads, which could be 5 heads of 2 rows
+  rows.f32("q", {1, 5, 2, 1}, ramp(10)).f32("k", {1, 5, 2, 1}, ramp(10));
+  rows.f32("v", {1, 5, 2, 1}, ramp(10)).f32("lse", {1, 2, 5}, ramp(10));
+  EXPECT_REFUSED(rows.refusal(), "rows before heads, say layout=bthd");
+  EXPECT_EQ(rows.read("layout=bthd").lse.value().size(), 10U);
+  Builder turned;
+  turned.f32("q", {1, 5, 2, 1}, ramp(10)).f32("k", {1, 5, 2, 1}, ramp(10));
+  turned.f32("v", {1, 5, 2, 1}, ramp(10)).f32("lse", {1, 5, 2}, ramp(10));
+  EXPECT_REFUSED(turned.refusal("layout=bthd"), "lse has heads before rows always");
+}
+
 TEST(TensorsFile, AnswersAreRead) {
   Builder file = small();
   file.add<double>("o", Dtype::F64, {2, 1}, {0.1, 0.2}).f32("lse", {1, 2}, {3, 4});

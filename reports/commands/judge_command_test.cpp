@@ -269,6 +269,42 @@ TEST_F(JudgeCommand, WhatCannotBeJudgedSaysWhy) {
       << ran.out;
 }
 
+TEST_F(JudgeCommand, EveryFormatOfFrameworksIsRead) {
+  // One key: O is its value, LSE is q.k. All numbers are 1.5.
+  const auto pattern = [](std::uint32_t bits, int bytes) {
+    std::string text;
+    for (int n = 0; n < bytes; ++n) text += static_cast<char>(bits >> (8 * n));
+    return text;
+  };
+  const std::pair<std::string, std::string> formats[] = {{"F32", pattern(0x3fc00000, 4)},
+                                                         {"F16", pattern(0x3e00, 2)},
+                                                         {"BF16", pattern(0x3fc0, 2)},
+                                                         {"F8_E4M3", pattern(0x3c, 1)}};
+  for (const auto& [input, in_bytes] : formats) {
+    for (const auto& [output, out_bytes] : formats) {
+      FileWriter file;
+      for (const char* name : {"q", "k", "v"}) file.add(name, input, "1,1", in_bytes);
+      file.add("o", output, "1,1", out_bytes);
+      file.f32("lse", "1", {2.25F});
+      file.write(folder_ / "out.safetensors");
+      if (output == "F8_E4M3") {
+        refuses("judge out.safetensors --path f32", {"o is stored as F8_E4M3"});
+        continue;
+      }
+      const Ran ran = judged(" --path f32");
+      EXPECT_EQ(ran.exit_code, 0) << input << " " << output << ran.out << ran.err;
+      FileWriter wrong;
+      for (const char* name : {"q", "k", "v"}) wrong.add(name, input, "1,1", in_bytes);
+      std::string next = out_bytes;
+      next[0] = static_cast<char>(next[0] + 1);  // the neighbour of 1.5
+      wrong.add("o", output, "1,1", next);
+      wrong.write(folder_ / "out.safetensors");
+      const bool exact = output != "F32";  // f32 roundings reach f32 neighbours only
+      EXPECT_EQ(judged(" --path f32").exit_code, exact ? 1 : 0) << input << " " << output;
+    }
+  }
+}
+
 TEST_F(JudgeCommand, RowsMayComeBeforeHeads) {
   const Written it;
   const auto turned = [](const std::vector<float>& heads) {  // (H, T, D) to (T, H, D)
