@@ -102,7 +102,8 @@ std::vector<Reading> other_paths(const Problem& problem, const PrecisionPath& pa
     const std::string turned = path.falling ? "nothing of falling" : "falling";
     const auto turn = [](PrecisionPath& p) { p.falling = !p.falling; };
     readings.path(turned, turn);
-    std::vector<Index> blocks{16, 32, 48, 64, 80, 96, 128, 192, 256, kOneBlock};
+    std::vector<Index> blocks{16,  32,  48,  64,  80,  96,  112,      128,
+                              144, 160, 176, 192, 224, 256, kOneBlock};
     for (const Index block : {path.block / 2, path.block * 2}) {
       if (block > 0 && block < kOneBlock) blocks.insert(blocks.begin(), block);
     }

@@ -85,10 +85,12 @@ constexpr KnownPath kKnownPaths[] = {
           .in_order = true,
           .sum_lanes = 4}},
     {"fa3",
-     "FlashAttention-3 forward in f16 or bf16 with fast math, on sm_90, not split. Add block=KEYS "
-     "as "
-     "hopper/tile_size.h says for the width of the heads",
-     "Dao-AILab/flash-attention: hopper, softmax.h, mainloop_fwd_sm90_tma_gmma_ws.hpp", true,
+     "FlashAttention-3 forward in f16 or bf16 with fast math, on sm_90, not split. Add block=192 "
+     "for "
+     "heads up to 64 wide (128 when causal), 144 up to 96, 176 up to 128 (128 when causal), 112 up "
+     "to 192 (128 when V is at most 128 wide), 80 above; with a window or pages others",
+     "Dao-AILab/flash-attention: hopper, softmax.h, tile_size.h, mainloop_fwd_sm90_tma_gmma_ws.hpp",
+     true,
      Path{.exp_error = kEx2Approx,
           .log_error = kFastLog,
           .tanh_error = kTanhApprox,
