@@ -124,8 +124,11 @@ std::string growth_text(const Growth& growth) {
                         short_number(grown.before), short_number(grown.after), grown.chance);
   }
   if (growth.changed > 0) {
-    text += fmt::format("all cells together: error x {:.4f}; x {:.4f} would have been seen\n",
-                        growth.factor, growth.least_factor);
+    text += fmt::format("all cells together: error x {:.4f}", growth.factor);
+    if (std::isfinite(growth.least_factor)) {
+      text += fmt::format("; x {:.4f} would have been seen", growth.least_factor);
+    }
+    text += "\n";
   }
   return text;
 }

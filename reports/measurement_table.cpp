@@ -221,16 +221,29 @@ Row stages_row(const Cell& cell) {
   return row;
 }
 
+/// "1", "3-5": numbers in rising order, neighbours together.
+std::vector<std::string> ranges_of(const std::vector<std::size_t>& numbers) {
+  std::vector<std::string> ranges;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    ranges.push_back(last == i ? fmt::to_string(numbers[i])
+                               : fmt::format("{}-{}", numbers[i], numbers[last]));
+    i = last + 1;
+  }
+  return ranges;
+}
+
 /// What the truth was computed in, and why there is no z.
-std::string remarks(const Measurement& measurement) {
+std::string remarks(const Measurement& measurement, int columns) {
   std::array<Index, kTierNames.size()> rows{};
-  std::map<std::string, std::vector<std::string>> without;
+  std::map<std::string, std::vector<std::size_t>> without;
   std::string text;
   for (std::size_t i = 0; i < measurement.cells.size(); ++i) {
     const Cell& cell = measurement.cells[i];
     if (!has_figures(cell)) continue;
     for (std::size_t tier = 0; tier < rows.size(); ++tier) rows[tier] += cell.tiers[tier];
-    if (!cell.o.z) without[one_line(cell.o.uncalibrated)].push_back(fmt::to_string(i + 1));
+    if (!cell.o.z) without[one_line(cell.o.uncalibrated)].push_back(i + 1);
     for (const ZAlarm& alarm : cell.o.z ? cell.o.z->alarms : std::vector<ZAlarm>{}) {
       text += fmt::format(
           "cell {}: alarm: z {} is {:.2f}, beyond {:.2f}; a correct kernel has an "
@@ -244,7 +257,8 @@ std::string remarks(const Measurement& measurement) {
   }
   if (!tiers.empty()) text += fmt::format("rows of the truth: {}\n", joined(tiers, ", "));
   for (const auto& [why, numbers] : without) {
-    text += fmt::format("no z ({}): cells {}\n", why, joined(numbers, ", "));
+    const std::string line = fmt::format("{}: cells {}", why, joined(ranges_of(numbers), ", "));
+    text += wrapped("no z:", words_of(line), columns);
   }
   return text.empty() ? text : "\n" + text;
 }
@@ -268,7 +282,7 @@ std::string measurement_table(const Measurement& measurement, int columns) {
   text += tables.table(
       "a model of the declared path: share of its squared error by stage, %; its error / measured",
       {"scores", "exp", "P cast", "row sum", "P V", "output", "model"}, stages_row, has_stages);
-  text += remarks(measurement);
+  text += remarks(measurement, columns);
   std::string left_out;
   for (std::size_t i = 0; i < measurement.cells.size(); ++i) {
     const Cell& cell = measurement.cells[i];

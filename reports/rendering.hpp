@@ -55,6 +55,11 @@ std::string shell_quoted(std::string_view word);
 /// How the program is called from where the user stands, quoted for a shell.
 std::string command_name();
 
+/// The words of a text, without the blanks between them.
+std::vector<std::string> words_of(std::string_view text);
+/// `words` over as many lines as it takes, each after the first indented below the first word.
+std::string wrapped(const std::string& lead, const std::vector<std::string>& words, int columns);
+
 /// "numerics sm_80, schedule 0, checks memcheck,initcheck"
 std::string text_of(const EmulationOptions& emulation);
 /// What of it the command line of a replay has to say: " --schedule 7"; nothing of what is so by

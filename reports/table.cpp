@@ -44,33 +44,6 @@ std::string_view colour_of(Standing standing) {
   return "0";
 }
 
-/// `words` over as many lines as it takes, each after the first indented below the first word.
-std::string wrapped(const std::string& lead, const std::vector<std::string>& words, int columns) {
-  std::string out = lead;
-  std::size_t used = lead.size();
-  for (const std::string& word : words) {
-    if (used > lead.size() && used + 1 + word.size() > static_cast<std::size_t>(columns)) {
-      out += '\n';
-      out.append(lead.size(), ' ');
-      used = lead.size();
-    }
-    out += ' ';
-    out += word;
-    used += 1 + word.size();
-  }
-  return out + "\n";
-}
-
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t stop = std::min(text.find(' ', start), text.size());
-    if (stop > start) words.emplace_back(text.substr(start, stop - start));
-    start = stop + 1;
-  }
-  return words;
-}
-
 struct Row {
   std::string property;
   std::string_view standing;
