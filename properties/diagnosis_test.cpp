@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include "properties/domains/domain.hpp"
 #include "properties/excerpt.hpp"
 #include "properties/fills.hpp"
+#include "properties/rows.hpp"
 #include "properties/wrong_answers.hpp"
 #include "reference/model/model.hpp"
 #include "reference/oracle/exact.hpp"
@@ -127,6 +129,42 @@ TEST(Diagnosis, MistakesAreRecognisedFromTheAnswer) {
   expect_said(remarks(Asked(c, zeros, truth.lse), "p_format=bf16"), "(answers_zero)");
   expect_said(remarks(modelled(kLong, "fa2 block=32", Defect::key_dropped), "fa2 block=32"),
               "(drops_one_key)");
+}
+
+// Whatever is asked, whatever was answered: a refusal is explained, and nothing else is.
+TEST(Diagnosis, EveryRefusalGetsASentence) {
+  int refused = 0, accepted = 0;
+  for (std::uint64_t n = 0; n < 60; ++n) {
+    const Case c = draw_case(n % 2 == 0 ? "oracle_agreement" : "decode_agreement", 9, n);
+    const Index work = c.problem.batch * c.problem.query_heads * c.problem.queries *
+                       c.problem.keys * c.problem.depth;
+    if (work > 1 << 20) continue;  // the same code, for longer
+    const Truth truth = exact_attention(c.problem, make_values(c));
+    std::vector<double> o = truth.o;
+    for (std::size_t k = 0; k < o.size(); k += 1 + n) o[k] = n % 3 == 0 ? 0 : -o[k];
+    const Asked asked(c, o, truth.lse);
+    const PrecisionPath path{
+        .p_format = Format::bf16, .key_block = 4, .block = 4, .part = kEvenParts};
+    const Acceptance bound = acceptance(asked.problem, asked.values, path);
+    bool holds = true;
+    for_each_row(c.problem, [&](Index b, Index h, Index i) {
+      for (Index column = 0; column < c.problem.v_depth; ++column) {
+        const Index flat = asked.o.offset(b, h, i, column);
+        holds = holds && bound.o.accepts(asked.o.at(flat), static_cast<std::size_t>(flat));
+      }
+    });
+    const auto said = diagnose(asked.problem, asked.values, path, bound, asked.given());
+    if (holds) {
+      ++accepted;
+      EXPECT_TRUE(said.empty()) << print(c) << "\n" << said.front();
+    } else {
+      ++refused;
+      EXPECT_FALSE(said.empty()) << print(c);
+    }
+    for (const std::string& remark : said) EXPECT_GT(remark.size(), 20U) << print(c);
+  }
+  EXPECT_GT(refused, 10);
+  EXPECT_GT(accepted, 0);
 }
 
 TEST(Excerpt, RowsMeanWhatTheyMeantInTheWhole) {
