@@ -77,20 +77,36 @@ void judge_errors(const Cell& before, const Cell& now, double rate, CellChange& 
   }
 }
 
+/// The largest margins of the sharpest bound that judged both cells, but for the quantised one:
+/// that is used up as soon as one weight is rounded to the other side, and so jumps by itself.
+void take_margins(const Cell& before, const Cell& now, CellChange& change) {
+  for (const Strength strength : {Strength::running, Strength::order_free}) {
+    const auto at = static_cast<std::size_t>(strength);
+    if (before.o_bounds[at].elements == 0 || now.o_bounds[at].elements == 0) continue;
+    change.margin_before = before.o_bounds[at].largest;
+    change.margin_now = now.o_bounds[at].largest;
+    return;
+  }
+}
+
 /// Early warnings. The second is a plain reading of one number: in its logarithm the margin went
 /// more than half of the way that was left to the bound.
-void judge_margin(const Cell& now, double rate, CellChange& change) {
-  const std::uint64_t above = beyond(now.rows.margin, change.margin_before);
+void judge_margin(const Cell& before, const Cell& now, double rate, CellChange& change) {
+  const std::uint64_t above = beyond(now.rows.margin, before.o.margin);
   const bool many = std::exp2(-static_cast<double>(above)) <= rate;
   const bool far = change.margin_before > 0 &&
                    change.margin_now > std::sqrt(change.margin_before) &&
                    change.margin_now > change.margin_before;
   change.warned = many || far;
-  if (!change.warned) return;
-  if (!change.why.empty()) change.why += "; ";
-  change.why += fmt::format("the largest margin went from {} to {}",
-                            short_number(change.margin_before), short_number(change.margin_now));
-  if (many) change.why += fmt::format(", {} rows are beyond what any row was", above);
+  if (far) {
+    if (!change.why.empty()) change.why += "; ";
+    change.why += fmt::format("the largest margin went from {} to {}",
+                              short_number(change.margin_before), short_number(change.margin_now));
+  }
+  if (many) {
+    if (!change.why.empty()) change.why += "; ";
+    change.why += fmt::format("{} rows use more of their bound than any row did", above);
+  }
 }
 
 CellChange change_of(const Cell& before, const Cell& now, std::size_t number, double rate) {
@@ -100,11 +116,10 @@ CellChange change_of(const Cell& before, const Cell& now, std::size_t number, do
   change.rms_now = std::sqrt(now.o.square.mean);
   change.bias_before = before.o.inward.mean;
   change.bias_now = now.o.inward.mean;
-  change.margin_before = before.o.margin;
-  change.margin_now = now.o.margin;
+  take_margins(before, now, change);
   change.rows = now.rows.square.size();
   judge_errors(before, now, rate, change);
-  judge_margin(now, rate, change);
+  judge_margin(before, now, rate, change);
   return change;
 }
 

@@ -115,9 +115,10 @@ TEST(MeasurementComparison, AMarginThatJumpsIsWarnedOf) {
   const Measurement right = defective(Defect::none);
   Measurement jumped = right;
   Cell& cell = jumped.cells[1];
-  ASSERT_GT(cell.o.margin, 0);
-  ASSERT_LT(cell.o.margin, 0.5);
-  cell.o.margin = cell.rows.margin[3] = 0.9;
+  ASSERT_GT(cell.o_bounds[0].largest, 0);
+  ASSERT_LT(cell.o_bounds[0].largest, 0.5);
+  cell.o_bounds[0].largest = 0.9;
+  cell.o_bounds[2] = {.elements = 1, .median = 0, .largest = 1, .where = {}};  // says nothing
   const MeasurementComparison one = compared(right, jumped);
   EXPECT_FALSE(one.changes[0].warned);
   EXPECT_TRUE(one.changes[1].warned);
@@ -131,7 +132,8 @@ TEST(MeasurementComparison, AMarginThatJumpsIsWarnedOf) {
   jumped.cells[0].o.margin = largest * 1.01;
   const MeasurementComparison many = compared(right, jumped);
   EXPECT_TRUE(many.changes[0].warned);
-  EXPECT_NE(many.changes[0].why.find("30 rows are beyond"), std::string::npos)
+  EXPECT_NE(many.changes[0].why.find("30 rows use more of their bound than any row did"),
+            std::string::npos)
       << many.changes[0].why;
   EXPECT_FALSE(compared(jumped, right).changes[0].warned) << "less is no jump";
 }
