@@ -177,7 +177,7 @@ class Diagnosis {
         const auto at = static_cast<std::size_t>(row * problem_.v_depth + c);
         const double radius = coarse.o.radius[at];
         if (!(radius > 0) || radius == kInfinity) continue;
-        const double error = accepted_.o.error_of(given_.o->at(static_cast<Index>(at)), at);
+        const double error = coarse.o.error_of(given_.o->at(static_cast<Index>(at)), at);
         most = std::max(most, error / radius);
       }
     });

@@ -85,6 +85,9 @@ TEST(Diagnosis, ALossThatNoDeclarationExplainsIsCalledThat) {
 
 TEST(Diagnosis, CoarserArithmeticThanDeclaredIsNamed) {
   expect_said(remarks(modelled(kLong, "fa2 block=32"), "f32"), "the path says p_format=bf16");
+  // Where the first weights are few, their sum is off by more than any order explains.
+  expect_said(remarks(modelled(kLong, "fa2 block=32 sums_cast"), "fa2 block=32"),
+              "everything would be accepted if the path says sums_cast");
 }
 
 TEST(Diagnosis, ConventionsAreNamed) {

@@ -134,6 +134,9 @@ std::vector<Reading> coarser_paths(const Problem& problem, const PrecisionPath& 
     p.tanh_error = std::max(p.tanh_error, approximate.tanh_error);
     p.division_error = std::max(p.division_error, approximate.division_error);
   };
+  if (!path.sums_cast && path.p_format != Format::f32) {
+    readings.path("sums_cast", [](PrecisionPath& p) { p.sums_cast = true; });
+  }
   readings.path("the errors of fast math's functions (those of fa2)", functions);
   std::vector<Format> formats;
   if (path.p_format == Format::f32) formats = {Format::f16, Format::bf16};

@@ -21,7 +21,8 @@ std::vector<Reading> other_problems(const Problem& problem, const PrecisionPath&
 /// Paths as sharp as this one: another format of P, block, order, sum.
 std::vector<Reading> other_paths(const Problem& problem, const PrecisionPath& path);
 
-/// Paths that round more than this one says: P in 16 bits, tensor cores, approximate functions.
+/// Paths that round more than this one says: P in 16 bits, and in the row sum too, tensor cores,
+/// approximate functions.
 std::vector<Reading> coarser_paths(const Problem& problem, const PrecisionPath& path);
 
 }  // namespace attest
