@@ -12,6 +12,7 @@
 #include <map>
 
 #include "reference/bound/hostile_values.hpp"
+#include "reference/oracle/tiers.hpp"
 #include "reference/random_problem.hpp"
 #include "reference/random_values.hpp"
 
@@ -61,10 +62,29 @@ Containment compare_row(const Certified& certified, const Truth& truth, std::siz
   return found;
 }
 
+/// Adds the 100-digit value's own radius where the value was computed more precisely than that:
+/// what cancels to 0 there is 10^-100 of its terms here.
+void allow_for_a_hundred_digits(const Problem& p, const Values& values, Certified& certified) {
+  std::vector<std::size_t> rows;
+  for (std::size_t row = 0; row < certified.tier.size(); ++row) {
+    if (certified.tier[row] == Tier::two_hundred) rows.push_back(row);
+  }
+  Certified hundred = certified;
+  oracle::redo_in_digits(p, values, Tier::hundred, rows, hundred);
+  const auto width = static_cast<std::size_t>(p.v_depth);
+  for (std::size_t row : rows) {
+    certified.lse_radius[row] += hundred.lse_radius[row];
+    for (std::size_t at = row * width; at < (row + 1) * width; ++at) {
+      certified.o_radius[at] += hundred.o_radius[at];
+    }
+  }
+}
+
 /// A demand that double meets in some rows only: a random part of what double gives.
 Demand demand_below(const Certified& certified, std::mt19937_64& random) {
   Demand demand{certified.o_radius, certified.lse_radius};
-  const double part = std::ldexp(1.0, -static_cast<int>(random() % (random() % 4 == 0 ? 400 : 90)));
+  const int most = random() % 4 == 0 ? 400 : 90;
+  const double part = std::ldexp(1.0, -static_cast<int>(random() % most));
   for (auto* asked : {&demand.o, &demand.lse}) {
     for (double& each : *asked) {
       if (random() % 8 == 0) each *= part;
@@ -101,6 +121,7 @@ TEST(Certified, TheHundredDigitValueLiesWithinTheRadius) {
     Certified certified = certified_attention(p, values);
     if (round % 16 == 0) {
       certified = certified_attention(p, values, demand_below(certified, random));
+      allow_for_a_hundred_digits(p, values, certified);
     }
     for (std::size_t row = 0; row < certified.tier.size(); ++row) {
       const Containment found = compare_row(certified, truth, row);
@@ -113,7 +134,7 @@ TEST(Certified, TheHundredDigitValueLiesWithinTheRadius) {
   }
   by_change.print("change of the values");
   by_tier.print("tier");
-  EXPECT_EQ(by_tier.lines.size(), kTierNames.size());  // each was needed somewhere
+  EXPECT_GE(by_tier.lines.size(), 4U);  // ASumThatCancels... reaches each
   // So near is the radius to what happens: a thousandth of it would be refused many times.
   EXPECT_GT(all.over_a_thousandth, all.elements / 100);
   EXPECT_GT(by_tier.lines["double_double"].over_a_thousandth, 0);
@@ -158,6 +179,26 @@ TEST(Certified, ADemandIsMetByTheFirstTierThatCan) {
   const Certified certified = certified_attention(row.problem, row.values, {{1e-60}, {kInfinity}});
   EXPECT_EQ(certified.tier[0], Tier::two_hundred);
   EXPECT_GT(certified.o_radius[0], 1e-60);
+}
+
+// Values that cancel: 0, of which every tier is surer.
+TEST(Certified, ASumThatCancelsTakesAsManyDigitsAsAreAsked) {
+  Row row = two_keys(0);
+  row.values.v.set(1, -1);
+  const struct {
+    double part;
+    Tier tier;
+  } kDemands[] = {{1e-14, Tier::f64},
+                  {1e-29, Tier::double_double},
+                  {1e-48, Tier::fifty},
+                  {1e-70, Tier::hundred},
+                  {1e-150, Tier::two_hundred}};
+  for (const auto& [part, tier] : kDemands) {
+    const Certified certified = certified_attention(row.problem, row.values, {{part}, {kInfinity}});
+    EXPECT_EQ(certified.tier[0], tier) << part;
+    EXPECT_LE(std::fabs(certified.truth.o[0] + certified.truth.o_tail[0]), certified.o_radius[0]);
+    EXPECT_LE(certified.o_radius[0], part);
+  }
 }
 
 // Logits of 10^23 that differ by one: double does not know which is larger, nor does it say so.
@@ -254,7 +295,12 @@ TEST(Certified, ALongHeadTakesLittleMemory) {
   EXPECT_NEAR(certified.truth.o[1000 * 128], 999, 999 * 0x1p-50);
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  EXPECT_LT(usage.ru_maxrss, 512 * 1024);  // in KiB, as Linux counts
+#ifdef __SANITIZE_ADDRESS__
+  constexpr long kMost = 1024 * 1024;  // it keeps what was freed
+#else
+  constexpr long kMost = 512 * 1024;  // KiB, as Linux counts
+#endif
+  EXPECT_LT(usage.ru_maxrss, kMost);
 }
 
 }  // namespace
