@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <fstream>
 #include <system_error>
+#include <tuple>
 
 #include "fuzz/run.hpp"
 #include "optimized/emulator/runtime/linkage.hpp"
@@ -69,7 +70,11 @@ class Workplace {
   std::vector<ProcessRecord> collect() const {
     std::vector<fs::path> files;
     for (const auto& entry : fs::directory_iterator(records())) files.push_back(entry.path());
-    std::ranges::sort(files, {}, [](const fs::path& file) { return fs::last_write_time(file); });
+    // File times are coarse; where two are the same, the process with the lower number was first.
+    std::ranges::sort(files, {}, [](const fs::path& file) {
+      const std::string name = file.filename().string();
+      return std::tuple(fs::last_write_time(file), name.size(), name);
+    });
     std::vector<ProcessRecord> processes;
     for (const fs::path& file : files) {
       std::ifstream stream(file, std::ios::binary);
