@@ -18,21 +18,8 @@
 namespace attest {
 namespace {
 
-Run run(const FakeBehaviour& behaviour, const CampaignOptions& options,
-        const CampaignEvents& events = {}) {
-  const std::atomic<bool> stop = false;
-  return run_campaign([&] { return fake_subject(behaviour); }, options, events, stop);
-}
-
-CampaignOptions cases(std::uint64_t count, unsigned threads = 2) {
-  CampaignOptions options;
-  options.budget_cases = count;
-  options.threads = threads;
-  return options;
-}
-
 TEST(Campaign, CountsEveryCaseOnce) {
-  const attest::Run healthy = run({}, cases(300));
+  const attest::Run healthy = run_against({}, cases(300));
   EXPECT_EQ(healthy.cases(), 300U);
   ASSERT_EQ(healthy.tallies.size(), 3U);
   for (const PropertyTally& tally : healthy.tallies) {
@@ -60,10 +47,10 @@ TEST(Campaign, DoesNotDependOnTheNumberOfThreads) {
     CampaignOptions options = cases(500, 1);
     options.findings_per_property = most;
     options.shrink_seconds = 1000;
-    const std::string alone = fingerprint(run(behaviour, options));
+    const std::string alone = fingerprint(run_against(behaviour, options));
     for (const unsigned threads : {2U, 5U}) {
       options.threads = threads;
-      EXPECT_EQ(fingerprint(run(behaviour, options)), alone) << threads << " threads";
+      EXPECT_EQ(fingerprint(run_against(behaviour, options)), alone) << threads << " threads";
     }
   }
 }
@@ -71,7 +58,7 @@ TEST(Campaign, DoesNotDependOnTheNumberOfThreads) {
 TEST(Campaign, AnotherSeedDrawsOtherCases) {
   CampaignOptions other = cases(60);
   other.seed = 2;
-  EXPECT_NE(fingerprint(run({}, cases(60))), fingerprint(run({}, other)));
+  EXPECT_NE(fingerprint(run_against({}, cases(60))), fingerprint(run_against({}, other)));
 }
 
 TEST(Campaign, AFailingPropertyIsShrunkKeptAndClosedWhileOthersGoOn) {
@@ -103,7 +90,7 @@ TEST(Campaign, AClosedPropertyLeavesItsShareToTheOthers) {
   CampaignOptions options = cases(90);
   options.first = {{"second", {}}};
   const FakeBehaviour once{[](const Problem& p, const Values&) { return p == Problem{}; }, {}, {}};
-  const attest::Run result = run(once, options);
+  const attest::Run result = run_against(once, options);
   EXPECT_EQ(result.tallies[1].cases, 1U);
   EXPECT_EQ(result.tallies[0].cases, 45U);
   EXPECT_EQ(result.tallies[2].cases, 45U);
@@ -115,7 +102,7 @@ TEST(Campaign, TwoCasesThatShrinkToOneAreOneFinding) {
   options.findings_per_property = 4;
   options.properties = {"third"};
   const attest::Run result =
-      run({[](const Problem& p, const Values&) { return p.causal; }, {}, {}}, options);
+      run_against({[](const Problem& p, const Values&) { return p.causal; }, {}, {}}, options);
   EXPECT_EQ(result.findings.size(), 1U);
   EXPECT_EQ(result.tallies.size(), 1U);
   EXPECT_EQ(result.tallies[0].violated, 4U);
@@ -123,10 +110,10 @@ TEST(Campaign, TwoCasesThatShrinkToOneAreOneFinding) {
 
 TEST(Campaign, FaultsAreFindingsAndDeclinesAreNot) {
   const attest::Run result =
-      run({{},
-           [](const Problem& p) { return std::string(p.keys > 20 ? "hung" : ""); },
-           [](const Problem& p) { return p.bias; }},
-          cases(60));
+      run_against({{},
+                   [](const Problem& p) { return std::string(p.keys > 20 ? "hung" : ""); },
+                   [](const Problem& p) { return p.bias; }},
+                  cases(60));
   EXPECT_FALSE(result.findings.empty());
   for (const Finding& finding : result.findings) {
     EXPECT_EQ(finding.verdict.outcome, Outcome::faulted);
@@ -143,7 +130,7 @@ TEST(Campaign, TheCorpusRunsFirstAndOnTopOfTheBudget) {
   Case known;
   known.problem.keys = 7;
   options.first = {{"third", known}, {"first", known}};
-  const attest::Run result = run({}, options, events);
+  const attest::Run result = run_against({}, options, events);
   ASSERT_EQ(ran.size(), 5U);
   EXPECT_EQ(ran[0], options.first[0]);
   EXPECT_EQ(ran[1], options.first[1]);
@@ -151,7 +138,7 @@ TEST(Campaign, TheCorpusRunsFirstAndOnTopOfTheBudget) {
   EXPECT_EQ(result.next_index, 3U);
   options.first_index = 3;
   ran.clear();
-  EXPECT_EQ(run({}, options, events).next_index, 6U);
+  EXPECT_EQ(run_against({}, options, events).next_index, 6U);
   EXPECT_EQ(ran[2], (PropertyCase{"first", draw_case("first", 1, 1)}));
 }
 
@@ -289,13 +276,14 @@ TEST(Campaign, KeepsToItsSeconds) {
   CampaignEvents events;
   events.progress = [&](const attest::Run&, double done) { share = std::max(share, done); };
   const auto begin = std::chrono::steady_clock::now();
-  const attest::Run result = run({[](const Problem&, const Values&) {
-                                    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-                                    return false;
-                                  },
-                                  {},
-                                  {}},
-                                 options, events);
+  const attest::Run result =
+      run_against({[](const Problem&, const Values&) {
+                     std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                     return false;
+                   },
+                   {},
+                   {}},
+                  options, events);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   EXPECT_GE(took.count(), 0.2);
   EXPECT_LT(took.count(), 5);
@@ -307,13 +295,14 @@ TEST(Campaign, KeepsToItsSeconds) {
 TEST(Campaign, AThrowingCheckEndsItButKeepsWhatWasFound) {
   CampaignOptions options = cases(1000);
   options.first = {{"first", {}}};
-  const attest::Run result = run({[](const Problem& p, const Values&) { return p == Problem{}; },
-                                  [](const Problem& p) -> std::string {
-                                    if (p.keys == 33) throw Error("the disk is full");
-                                    return {};
-                                  },
-                                  {}},
-                                 options);
+  const attest::Run result =
+      run_against({[](const Problem& p, const Values&) { return p == Problem{}; },
+                   [](const Problem& p) -> std::string {
+                     if (p.keys == 33) throw Error("the disk is full");
+                     return {};
+                   },
+                   {}},
+                  options);
   EXPECT_EQ(result.findings.size(), 1U);
   EXPECT_NE(result.error.find("the disk is full (while checking '"), std::string::npos)
       << result.error;
@@ -324,12 +313,12 @@ TEST(Campaign, AListenerThatThrowsEndsItButKeepsWhatWasFound) {
   const FakeBehaviour wrong{[](const Problem& p, const Values&) { return p.causal; }, {}, {}};
   CampaignEvents events;
   events.found = [](const Finding&) { throw Error("the disk is full"); };
-  const attest::Run found = run(wrong, cases(100), events);
+  const attest::Run found = run_against(wrong, cases(100), events);
   EXPECT_EQ(found.findings.size(), 1U);
   EXPECT_NE(found.error.find("the disk is full"), std::string::npos);
   events.found = {};
   events.about_to_run = [](const PropertyCase&) { throw Error("no room for a line"); };
-  const attest::Run begun = run(wrong, cases(100), events);
+  const attest::Run begun = run_against(wrong, cases(100), events);
   EXPECT_NE(begun.error.find("no room for a line"), std::string::npos);
   EXPECT_EQ(begun.cases(), 0U);
 }
@@ -340,7 +329,7 @@ TEST(Campaign, PassesOnWhyThereIsNoSubject) {
                Error);
   CampaignOptions unknown;
   unknown.properties = {"frist"};
-  EXPECT_THROW(run({}, unknown), Error);
+  EXPECT_THROW(run_against({}, unknown), Error);
 }
 
 TEST(Campaign, OneSubjectPerThreadAndEventsOneAtATime) {

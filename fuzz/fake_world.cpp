@@ -120,6 +120,19 @@ Subject fake_subject(FakeBehaviour behaviour) {
   return subject;
 }
 
+Run run_against(const FakeBehaviour& behaviour, const CampaignOptions& options,
+                const CampaignEvents& events) {
+  const std::atomic<bool> stop = false;
+  return run_campaign([&] { return fake_subject(behaviour); }, options, events, stop);
+}
+
+CampaignOptions cases(std::uint64_t count, unsigned threads) {
+  CampaignOptions options;
+  options.budget_cases = count;
+  options.threads = threads;
+  return options;
+}
+
 std::string fingerprint(const Run& run) {
   std::string text = fmt::format("{} cases, next {}\n", run.cases(), run.next_index);
   for (const PropertyTally& t : run.tallies) {

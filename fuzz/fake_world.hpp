@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "fuzz/campaign.hpp"
 #include "properties/property.hpp"
 #include "reference/subject.hpp"
 
@@ -18,7 +19,12 @@ struct FakeBehaviour {
 };
 Subject fake_subject(FakeBehaviour behaviour);
 
+/// A campaign against such subjects that nobody stops, and options for one of so many cases.
+Run run_against(const FakeBehaviour& behaviour, const CampaignOptions& options,
+                const CampaignEvents& events = {});
+CampaignOptions cases(std::uint64_t count, unsigned threads = 2);
+
 /// As Run would print it, without what depends on time.
-std::string fingerprint(const struct Run& run);
+std::string fingerprint(const Run& run);
 
 }  // namespace attest

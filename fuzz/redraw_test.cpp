@@ -11,19 +11,6 @@
 namespace attest {
 namespace {
 
-Run run(const FakeBehaviour& behaviour, const CampaignOptions& options,
-        const CampaignEvents& events = {}) {
-  const std::atomic<bool> stop = false;
-  return run_campaign([&] { return fake_subject(behaviour); }, options, events, stop);
-}
-
-CampaignOptions cases(std::uint64_t count, unsigned threads = 2) {
-  CampaignOptions options;
-  options.budget_cases = count;
-  options.threads = threads;
-  return options;
-}
-
 FakeBehaviour accepting(bool (*accepted)(const Problem&)) {
   return {{}, {}, [accepted](const Problem& p) { return !accepted(p); }};
 }
@@ -31,7 +18,7 @@ FakeBehaviour accepting(bool (*accepted)(const Problem&)) {
 TEST(Redraw, WhatIsDeclinedIsDrawnAgain) {
   // One problem in twenty is accepted.
   const FakeBehaviour choosy = accepting([](const Problem& p) { return p.queries <= 2; });
-  const attest::Run result = run(choosy, cases(300));
+  const attest::Run result = run_against(choosy, cases(300));
   EXPECT_EQ(result.cases(), 300U);
   std::uint64_t held = 0, redrawn = 0;
   for (const PropertyTally& tally : result.tallies) {
@@ -44,7 +31,8 @@ TEST(Redraw, WhatIsDeclinedIsDrawnAgain) {
   EXPECT_GT(redrawn, 15 * held);
   EXPECT_LT(redrawn, 25 * held);
   // What draws first is what was always drawn.
-  const attest::Run all = run(accepting([](const Problem& p) { return p.batch > 1; }), cases(300));
+  const attest::Run all =
+      run_against(accepting([](const Problem& p) { return p.batch > 1; }), cases(300));
   std::uint64_t first_declined = 0;
   for (std::uint64_t i = 0; i < 100; ++i) {
     first_declined += draw_case("second", 1, i).problem.batch == 1 ? 1 : 0;
@@ -52,10 +40,10 @@ TEST(Redraw, WhatIsDeclinedIsDrawnAgain) {
   EXPECT_GE(all.tallies[1].redrawn, first_declined);
   EXPECT_EQ(all.tallies[1].held, 100U);
   CampaignOptions alone = cases(120, 1);
-  const std::string one_thread = fingerprint(run(choosy, alone));
+  const std::string one_thread = fingerprint(run_against(choosy, alone));
   for (const unsigned threads : {2U, 5U}) {
     alone.threads = threads;
-    EXPECT_EQ(fingerprint(run(choosy, alone)), one_thread) << threads << " threads";
+    EXPECT_EQ(fingerprint(run_against(choosy, alone)), one_thread) << threads << " threads";
   }
 }
 
@@ -66,7 +54,7 @@ TEST(Redraw, WhatIsNeverAcceptedIsSoonDrawnOnce) {
     CampaignEvents events;
     events.about_to_run = [&](const PropertyCase&) { ++begun; };
     const attest::Run none =
-        run(accepting([](const Problem&) { return false; }), cases(300, threads), events);
+        run_against(accepting([](const Problem&) { return false; }), cases(300, threads), events);
     EXPECT_EQ(none.cases(), 300U);
     for (const PropertyTally& tally : none.tallies) {
       EXPECT_EQ(tally.declined, 100U);

@@ -36,7 +36,7 @@ void add(Count& count, const Accepted& elements, std::size_t at, double got) {
 Count count_row(const Problem& p, const Acceptance& accepted, const Given& given, Index b, Index h,
                 Index i) {
   Count count;
-  const Index row = (b * p.query_heads + h) * p.queries + i;
+  const auto row = static_cast<Index>(row_number(p, b, h, i));
   if (given.lse != nullptr) {
     add(count, accepted.lse, static_cast<std::size_t>(row), given.lse->at(row));
   }
@@ -172,13 +172,11 @@ class Diagnosis {
   void say_small(const Acceptance& coarse) {
     double most = 0;  // of the order-free bound
     for_each_row(problem_, [&](Index b, Index h, Index i) {
-      const Index row = (b * problem_.query_heads + h) * problem_.queries + i;
+      const auto row = static_cast<Index>(row_number(problem_, b, h, i));
       for (Index c = 0; given_.o != nullptr && c < problem_.v_depth; ++c) {
-        const auto at = static_cast<std::size_t>(row * problem_.v_depth + c);
-        const double radius = coarse.o.radius[at];
-        if (!(radius > 0) || radius == kInfinity) continue;
-        const double error = coarse.o.error_of(given_.o->at(static_cast<Index>(at)), at);
-        most = std::max(most, error / radius);
+        const Index flat = row * problem_.v_depth + c;
+        most =
+            std::max(most, coarse.o.margin_of(given_.o->at(flat), static_cast<std::size_t>(flat)));
       }
     });
     std::string order = path_.block > 0 ? fmt::format(", in blocks of {} keys, {} block first",

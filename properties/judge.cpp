@@ -13,7 +13,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool Judge::worst(double error, double bound, const Where& where) {
   ++verdict_.compared;
-  const double margin = error == 0 ? 0 : bound > 0 ? error / bound : kInfinity;
+  const double margin = margin_of(error, bound);
   if (verdict_.compared > 1 && !(margin > verdict_.margin)) return false;
   verdict_.margin = margin;
   verdict_.error = error;

@@ -1,7 +1,6 @@
 // Rows: the query rows that are judged, and which keys each of them sees.
 #pragma once
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "reference/oracle/exact.hpp"
@@ -38,12 +37,9 @@ inline std::vector<bool> visible_keys(const Problem& problem, const Values& valu
 /// The keys that carry weight: visible ones whose bias is not -inf. A row without any is empty.
 inline std::vector<bool> weighed_keys(const Problem& problem, const Values& values, Index b,
                                       Index h, Index i) {
-  std::vector<bool> keys = visible_keys(problem, values, b, i);
-  if (!values.bias) return keys;
+  std::vector<bool> keys(static_cast<std::size_t>(problem.keys));
   for (Index j = 0; j < problem.keys; ++j) {
-    if (values.bias->at(b, h, i, j) < std::numeric_limits<double>::lowest()) {
-      keys[static_cast<std::size_t>(j)] = false;
-    }
+    keys[static_cast<std::size_t>(j)] = weighed(problem, values, b, h, i, j);
   }
   return keys;
 }

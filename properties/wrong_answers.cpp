@@ -242,7 +242,7 @@ bool is_refused(const WrongRows& rows, const Slip& slip, const Problem& p,
     const Index last = query_length(p, b);
     for (Index i = 0; i < last; ++i) {
       for (Index h = 0; h < p.query_heads; ++h) {
-        const auto at = static_cast<std::size_t>((b * p.query_heads + h) * p.queries + i);
+        const std::size_t at = row_number(p, b, h, i);
         const double lse = accepted.lse.centre[at];
         if (std::isnan(lse) || lse == -kInfinity) continue;  // empty row
         const Row wrong = rows.answer(slip, b, h, i);
@@ -280,7 +280,7 @@ std::vector<PlaceOfRow> refused_rows(const Problem& p, const Acceptance& accepte
                                      const Given& given) {
   std::vector<PlaceOfRow> all, some;
   for_each_row(p, [&](Index b, Index h, Index i) {
-    const auto row = static_cast<std::size_t>((b * p.query_heads + h) * p.queries + i);
+    const std::size_t row = row_number(p, b, h, i);
     if (holds_refused(accepted, given, row, p.v_depth)) all.push_back({b, h, i});
   });
   const std::size_t count = std::min(all.size(), kRowsCompared);
@@ -358,8 +358,7 @@ std::optional<Resemblance> resemblance(const Problem& problem, const Values& val
     for (std::size_t n = 0; n < places.size(); ++n) {
       const auto& [b, h, i] = places[n];
       const Row wrong = rows.answer(slip, b, h, i);
-      const auto row =
-          static_cast<std::size_t>((b * problem.query_heads + h) * problem.queries + i);
+      const std::size_t row = row_number(problem, b, h, i);
       if (given.lse != nullptr) {
         const double got = given.lse->at(static_cast<Index>(row));
         explained.number(accepted.lse, row, got, right[n].lse, wrong.lse);

@@ -2,6 +2,7 @@
 // Case: a Problem with a named fill and a seed, from which every value follows.
 // Data only. Nothing here computes, allocates tensors, or knows of CUDA or files.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -75,6 +76,16 @@ inline Format cache_format(const Problem& problem) {
 /// Slots of a batch entry's cache.
 inline Index cache_slots(const Problem& problem) {
   return problem.ring > 0 ? problem.ring : problem.keys + problem.spare_slots;
+}
+
+/// Query rows of all heads and batch entries, those behind a query length too.
+inline std::size_t row_count(const Problem& problem) {
+  return static_cast<std::size_t>(problem.batch * problem.query_heads * problem.queries);
+}
+
+/// The place of a row among them: (batch, query_heads, queries).
+inline std::size_t row_number(const Problem& problem, Index b, Index h, Index i) {
+  return static_cast<std::size_t>((b * problem.query_heads + h) * problem.queries + i);
 }
 
 /// A Problem, the name of a fill (properties/fills.hpp) and a seed: everything a check needs.

@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,13 @@ struct Power {
   std::string wrong_answer;  // e.g. "drops_one_key"
   bool refused = false;      // the bound would have refused it
 };
+
+/// How much of what is allowed was used. Special: where nothing is allowed 0 or infinity, and
+/// infinity for a bound that is NaN.
+inline double margin_of(double error, double bound) {
+  if (error == 0) return 0;
+  return bound > 0 ? error / bound : std::numeric_limits<double>::infinity();
+}
 
 /// It starts vacuous: nothing is believed until it has been shown. `margin` is error / bound, the
 /// largest met; for a bit-for-bit comparison it is 0 (equal) or infinity.

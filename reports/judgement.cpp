@@ -59,9 +59,7 @@ class Judging {
       ++judged_.unpromised;
       return true;
     }
-    const double got = answer_.at(flat), error = accepted_.error_of(got, at);
-    const double radius = std::isfinite(accepted_.centre[at]) ? accepted_.radius[at] : 0;
-    const double margin = error == 0 ? 0 : radius > 0 ? error / radius : kInfinity;
+    const double got = answer_.at(flat), margin = accepted_.margin_of(got, at);
     judged_.margin[at] = margin;
     judged_.low[at] = accepted_.low(at);
     judged_.high[at] = accepted_.high(at);
@@ -130,7 +128,7 @@ Judgement judge(const Problem& problem, const Values& values, const PrecisionPat
     const bool o_good = !o || o->row(b, h, i);
     const bool lse_good = !lse || lse->row(b, h, i);
     if (!o_good || !lse_good) add_row(judgement.refused_rows, b, h, i);
-    const auto row = static_cast<std::size_t>((b * problem.query_heads + h) * problem.queries + i);
+    const std::size_t row = row_number(problem, b, h, i);
     ++judgement.rows[static_cast<std::size_t>(accepted.strength[row])];
   });
   if (o) judgement.o = o->result();

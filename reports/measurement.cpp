@@ -38,8 +38,7 @@ class Use {
   /// or everything and more.
   void add(double got, const Accepted& elements, std::size_t at, const Extent4& where) {
     if (elements.radius[at] == kInfinity) return;
-    const double error = elements.error_of(got, at), radius = elements.radius[at];
-    const double margin = error == 0 ? 0 : radius > 0 ? error / radius : kInfinity;
+    const double margin = elements.margin_of(got, at);
     if (margins_.empty() || margin > largest_) {
       largest_ = margin;
       where_ = where;

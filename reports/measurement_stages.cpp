@@ -1,8 +1,8 @@
 // Attribution costs many runs of a model, so that of a large cell only a part is looked at: some
 // sequences, and of those their last rows.
 #include <algorithm>
-#include <cstring>
 
+#include "properties/cache_rows.hpp"
 #include "reports/measurement.hpp"
 
 namespace attest {
@@ -20,18 +20,6 @@ void shorten(Tensor& tensor, Index count) {
   const std::size_t each = tensor.bytes.size() / static_cast<std::size_t>(tensor.extent[0]);
   tensor.bytes.resize(each * static_cast<std::size_t>(count));
   tensor.extent[0] = count;
-}
-
-/// The last `count` rows of every head.
-Tensor last_rows(const Tensor& tensor, Index count) {
-  Tensor part(tensor.format, {tensor.extent[0], tensor.extent[1], count, tensor.extent[3]});
-  const std::size_t heads = static_cast<std::size_t>(tensor.extent[0] * tensor.extent[1]);
-  const std::size_t all = tensor.bytes.size() / heads, some = part.bytes.size() / heads;
-  for (std::size_t head = 0; head < heads; ++head) {
-    std::memcpy(part.bytes.data() + head * some, tensor.bytes.data() + (head + 1) * all - some,
-                some);
-  }
-  return part;
 }
 
 void keep_sequences(Problem& p, Values& values, Index count) {
@@ -65,8 +53,9 @@ std::optional<Attribution> attribution_of(Problem problem, Values values, const 
   const Index rows = kWorkMost / (work_of(problem) / problem.queries);
   if (rows < problem.queries) {
     if (rows == 0 || !can_keep_last_rows(problem)) return std::nullopt;
-    values.q = last_rows(values.q, rows);
-    if (values.bias) values.bias = last_rows(*values.bias, rows);
+    values.q = rows_between(values.q, problem.queries - rows, problem.queries);
+    if (values.bias)
+      values.bias = rows_between(*values.bias, problem.queries - rows, problem.queries);
     problem.queries = rows;
   }
   Freedom freedom;

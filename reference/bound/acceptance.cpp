@@ -10,6 +10,7 @@
 #include "reference/bound/running.hpp"
 #include "reference/formats.hpp"
 #include "reference/oracle/certified.hpp"
+#include "reference/verdict.hpp"
 
 namespace attest {
 namespace {
@@ -40,6 +41,10 @@ double Accepted::error_of(double got, std::size_t at) const {
   const double beside =
       got > centre[at] ? std::nextafter(got, -kInfinity) : std::nextafter(got, kInfinity);
   return std::max(0.0, distance - std::min(ulp(format, got), ulp(format, beside)) / 2);
+}
+
+double Accepted::margin_of(double got, std::size_t at) const {
+  return attest::margin_of(error_of(got, at), std::isfinite(centre[at]) ? radius[at] : 0);
 }
 
 namespace {
@@ -120,7 +125,7 @@ Acceptance acceptance(const Problem& problem, const Values& values, const Precis
   // The radii first, around nothing: they say how well the truth must be known, where it is the
   // centre at all.
   Truth nothing;
-  const auto rows = static_cast<std::size_t>(problem.batch * problem.query_heads * problem.queries);
+  const std::size_t rows = row_count(problem);
   nothing.o.assign(rows * static_cast<std::size_t>(problem.v_depth), kNaN);
   nothing.lse.assign(rows, kNaN);
   Acceptance out = acceptance_around(nothing, problem, values, path, at_most);

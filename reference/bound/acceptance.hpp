@@ -33,6 +33,8 @@ struct Accepted {
   /// how far the bound was used. Special: 0 where nothing is promised or a special centre was met,
   /// infinity where it was not, and for a NaN.
   double error_of(double got, std::size_t at) const;
+  /// error_of() / radius. Special: a special centre allows nothing.
+  double margin_of(double got, std::size_t at) const;
 };
 
 struct Acceptance {

@@ -9,11 +9,6 @@
 namespace attest::bound {
 namespace {
 
-Reference reference_of(const Term& term) {
-  const double error = term.logit_error * (1 + kEvaluation);
-  return {term.logit, term.logit - error, term.logit + error};
-}
-
 /// Whether `one` is the largest whatever was computed: then its factor is 1.
 template <class Of>
 bool settled(std::size_t one, std::size_t count, Of of) {

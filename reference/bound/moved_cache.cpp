@@ -78,7 +78,7 @@ double column_bound(const Moves& moves, const bound::Rows& v, const double* v_er
 Bounds moved_cache_bounds(const Problem& problem, const Values& values, const CacheError& error) {
   const Problem& p = problem;
   Bounds bounds;
-  const auto rows = static_cast<std::size_t>(p.batch * p.query_heads * p.queries);
+  const std::size_t rows = row_count(p);
   bounds.o.assign(rows * static_cast<std::size_t>(p.v_depth), bound::kInfinity);
   bounds.lse.assign(rows, bound::kInfinity);
   const PrecisionPath path;
@@ -93,7 +93,7 @@ Bounds moved_cache_bounds(const Problem& problem, const Values& values, const Ca
       const double* v_error = error.v.data() + values.v.offset(b, g, 0, 0);
       for (Index i = 0; i < query_length(p, b); ++i) {
         const Moves moves = moves_of({p, values, path, b, h, i}, q, k, k_error);
-        const auto row = static_cast<std::size_t>((b * p.query_heads + h) * p.queries + i);
+        const std::size_t row = row_number(p, b, h, i);
         const bool empty = moves.keys.empty();
         for (Index c = 0; c < p.v_depth; ++c) {
           bounds.o[row * static_cast<std::size_t>(p.v_depth) + static_cast<std::size_t>(c)] =

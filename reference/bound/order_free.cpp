@@ -289,7 +289,7 @@ RowBounds order_free_row(const Row& row, const Scores& scores, const Rows& v) {
 }  // namespace bound
 
 Bounds order_free_bounds(const Problem& p, const Values& values, const PrecisionPath& path) {
-  const auto rows = static_cast<std::size_t>(p.batch * p.query_heads * p.queries);
+  const std::size_t rows = row_count(p);
   const auto width = static_cast<std::size_t>(p.v_depth);
   const std::vector<double> unknown(rows * width, kInfinity);
   Bounds bounds{unknown, unknown, std::vector<double>(rows, kInfinity)};

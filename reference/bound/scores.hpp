@@ -64,8 +64,7 @@ void for_each_row(const Problem& p, const Values& values, const PrecisionPath& p
       for (Index h = kv_head * group; h < (kv_head + 1) * group; ++h) {
         const Rows q = rows_of(values.q, {}, b, h, query_length(p, b));
         for (Index i = 0; i < query_length(p, b); ++i) {
-          visit(Row{p, values, path, b, h, i}, q, k, v,
-                static_cast<std::size_t>((b * p.query_heads + h) * p.queries + i));
+          visit(Row{p, values, path, b, h, i}, q, k, v, row_number(p, b, h, i));
         }
       }
     }

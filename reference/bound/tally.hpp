@@ -28,20 +28,15 @@ struct Tally {
   }
 };
 
-inline double ratio_of(const Accepted& accepted, double found, std::size_t at) {
-  const double error = accepted.error_of(found, at);
-  return error == 0 ? 0 : error / accepted.radius[at];
-}
-
 inline void judge(const Problem& p, const Acceptance& acceptance, const Simulated& found,
                   Tally& tally) {
   for (Index b = 0; b < p.batch; ++b) {
     for (Index h = 0; h < p.query_heads; ++h) {
       for (Index i = 0; i < query_length(p, b); ++i) {
-        const auto row = static_cast<std::size_t>((b * p.query_heads + h) * p.queries + i);
+        const std::size_t row = row_number(p, b, h, i);
         ++tally.rows;
         const double lse = found.lse.at(static_cast<Index>(row));
-        tally.lse_ratio = std::max(tally.lse_ratio, ratio_of(acceptance.lse, lse, row));
+        tally.lse_ratio = std::max(tally.lse_ratio, acceptance.lse.margin_of(lse, row));
         if (!acceptance.lse.accepts(lse, row)) ++tally.refused_lse;
         const auto strength = static_cast<std::size_t>(acceptance.strength[row]);
         for (Index c = 0; c < p.v_depth; ++c) {
@@ -52,7 +47,7 @@ inline void judge(const Problem& p, const Acceptance& acceptance, const Simulate
           if (judged) ++tally.elements[strength];
           if (!acceptance.o.accepts(o, at)) ++tally.refused;
           tally.o_ratio[strength] =
-              std::max(tally.o_ratio[strength], ratio_of(acceptance.o, o, at));
+              std::max(tally.o_ratio[strength], acceptance.o.margin_of(o, at));
         }
       }
     }

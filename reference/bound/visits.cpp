@@ -11,23 +11,6 @@
 namespace attest::bound {
 namespace {
 
-/// Keys of every part but the last; 0: unknown.
-Index part_keys_of(const Row& row, Index keys) {
-  const Index splits = row.problem.splits;
-  if (splits <= 1) return keys;
-  const Index even = std::max<Index>(1, (keys + splits - 1) / splits);
-  if (row.path.part == kEvenParts) return even;
-  if (row.path.part == kPowerOfTwoParts) {
-    return static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(even)));
-  }
-  return std::max<Index>(0, row.path.part);
-}
-
-Reference reference_of(const Term& term) {
-  const double error = term.logit_error * (1 + kEvaluation);
-  return {term.logit, term.logit - error, term.logit + error};
-}
-
 /// The reference of each visit; false where it cannot be told.
 bool set_references(const Scores& scores, double lazy, State& state) {
   Reference largest, reference;
@@ -62,9 +45,25 @@ bool set_references(const Scores& scores, double lazy, State& state) {
 
 }  // namespace
 
+Reference reference_of(const Term& term) {
+  const double error = term.logit_error * (1 + kEvaluation);
+  return {term.logit, term.logit - error, term.logit + error};
+}
+
+Index keys_of_part(const PrecisionPath& path, Index splits, Index keys) {
+  if (splits <= 1) return keys;
+  const Index even = std::max<Index>(1, (keys + splits - 1) / splits);
+  if (path.part == kEvenParts) return even;
+  if (path.part == kPowerOfTwoParts) {
+    return static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(even)));
+  }
+  return std::max<Index>(0, path.part);
+}
+
 std::optional<Visits> visits_of(const Row& row, const Scores& scores) {
   const PrecisionPath& path = row.path;
-  const Index keys = key_length(row.problem, row.b), part_keys = part_keys_of(row, keys);
+  const Index keys = key_length(row.problem, row.b),
+              part_keys = keys_of_part(path, row.problem.splits, keys);
   if (path.block < 1 || path.streams < 1 || part_keys < 1) return std::nullopt;
   if (!(path.lazy >= 0)) return std::nullopt;
   std::map<Index, std::map<Index, State>> found;  // by part, then by stream

@@ -23,6 +23,13 @@ struct Reference {
   }
 };
 
+/// A logit, as what weights may refer to.
+Reference reference_of(const Term& term);
+
+/// Keys of every part but the last; 0: the path does not say.
+/// Domain: of a batch entry's `keys`.
+Index keys_of_part(const PrecisionPath& path, Index splits, Index keys);
+
 /// A block in which the row sees a key.
 struct Visit {
   std::size_t begin = 0, end = 0;  // its keys in Scores::keys

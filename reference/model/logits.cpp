@@ -9,15 +9,10 @@ namespace {
 
 constexpr double kRounding = 0x1p-24;  // unit roundoff of f32
 
-bool sees(const Plan& plan, const Head& head, Index h, Index i, Index j) {
-  if (!visible(plan.problem, plan.values, head.b, i, j)) return false;
-  return !plan.values.bias || plan.values.bias->at(head.b, h, i, j) != -kInfinity;
-}
-
 std::vector<Index> seen_keys(const Plan& plan, const Head& head, Index h, Index i) {
   std::vector<Index> keys;
   for (Index j = 0; j < key_length(plan.problem, head.b); ++j) {
-    if (sees(plan, head, h, i, j)) keys.push_back(j);
+    if (weighed(plan.problem, plan.values, head.b, h, i, j)) keys.push_back(j);
   }
   const Index behind = keys.empty() ? 0 : keys.back() + 1;
   if (plan.has(Defect::key_dropped) && keys.size() > 1) keys.pop_back();

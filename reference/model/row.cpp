@@ -21,7 +21,7 @@ class RowModel {
   RowModel(const Plan& plan, const Head& head, Index h, Index i)
       : plan_(plan),
         head_(head),
-        row_((head.b * plan.problem.query_heads + h) * plan.problem.queries + i),
+        row_(static_cast<Index>(row_number(plan.problem, head.b, h, i))),
         z_(logits_of(plan, head, h, i)) {
     for (Index j = 0; j < head.keys; ++j) {
       if (z(j) != -kInfinity) seen_.push_back(j);

@@ -3,6 +3,7 @@
 #pragma once
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <vector>
 
 #include "reference/formats.hpp"
@@ -12,7 +13,7 @@
 namespace attest::model {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
-inline constexpr double kLog2e = 0x1.71547652b82fep0;
+inline constexpr double kLog2e = std::numbers::log2e;
 
 /// Rounds the result of one operation, or does not.
 struct Rounding {

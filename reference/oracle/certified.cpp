@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "reference/oracle/exponential.hpp"
+#include "reference/oracle/radius.hpp"
 #include "reference/oracle/tiers.hpp"
 
 namespace attest {
@@ -36,11 +38,11 @@ bool meets(const Certified& result, const Demand& demand, std::size_t row) {
 namespace oracle {
 
 Enclosed in_base_of(const Problem& problem, double lse, double radius) {
-  constexpr double kLog2e = 0x1.71547652b82fep0;  // nearest
+  constexpr double kLog2e = std::numbers::log2e;  // nearest
   if (problem.lse_base == LogBase::e || !std::isfinite(lse)) return {lse, radius};
   const double in_base = lse * kLog2e;
   // log2 e is rounded, and the product is.
-  return {in_base, (radius * kLog2e + 2 * kUnit * std::fabs(in_base)) * (1 + 0x1p-20)};
+  return {in_base, (radius * kLog2e + 2 * kUnit * std::fabs(in_base)) * kRoom};
 }
 
 }  // namespace oracle

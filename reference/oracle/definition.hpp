@@ -53,11 +53,7 @@ struct Place {
 inline Place place_of(const Problem& problem, const Values& values, Index b, Index h, Index i) {
   Place place{b, h, i, {}};
   for (Index j = 0; j < key_length(problem, b); ++j) {
-    if (!visible(problem, values, b, i, j)) continue;
-    if (values.bias && std::isinf(values.bias->at(b, h, i, j)) && values.bias->at(b, h, i, j) < 0) {
-      continue;
-    }
-    place.keys.push_back(j);
+    if (weighed(problem, values, b, h, i, j)) place.keys.push_back(j);
   }
   return place;
 }

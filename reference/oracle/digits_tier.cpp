@@ -1,8 +1,10 @@
 // The certified oracle's last resort: rows by the definition at 50, 100 and 200 digits, with the
 // radius that so many digits prove. Letters: notes/0002-certified.md.
 #include <algorithm>
+#include <numbers>
 
 #include "reference/oracle/definition.hpp"
+#include "reference/oracle/exponential.hpp"
 #include "reference/oracle/radius.hpp"
 #include "reference/oracle/tiers.hpp"
 
@@ -11,9 +13,6 @@ namespace {
 
 constexpr double kSplitError = 0x1p-106;  // of a number as head and tail; both round to nearest
 constexpr double kSmallest = 0x1p-1074;   // and where the tail is subnormal
-constexpr double kRoom = 1 + 0x1p-20;     // for evaluating radii in double
-constexpr double kLog2e = 1.4426950408889635;
-constexpr double kVanish = 708;  // as in radius.cpp, which counts what is left out
 
 template <class Scalar>
 double nearest(const Scalar& number) {
@@ -115,7 +114,7 @@ class Redo {
     Scalar in_base = row.lse;
     if (p_.lse_base == LogBase::two) {
       in_base /= log(Scalar(2));
-      off = (off + 2 * unit_ * lse) * kLog2e;
+      off = (off + 2 * unit_ * lse) * std::numbers::log2e;
     }
     enclose(in_base, off * kRoom, result_.truth.lse[number], result_.truth.lse_tail[number],
             result_.lse_radius[number]);

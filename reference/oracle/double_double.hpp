@@ -84,7 +84,7 @@ inline Pair operator/(const Pair& x, const Pair& y) {
 /// Error: at most kPairExpError, relative; note 0002, D.
 /// Special: exactly 1 at 0.
 inline Pair exp_minus(const Pair& x) {
-  constexpr double kLog2e = 0x1.71547652b82fep0;
+  constexpr double kLog2e = std::numbers::log2e;
   constexpr double kToInteger = 0x1.8p52;
   // ln 2 in parts of 32, 40 and 53 bits: times k the first two are exact.
   constexpr double kLn2[] = {0x1.62e42feep-1, 0x1.a39ef35792p-33, 0x1.c7673007e5ed6p-73};

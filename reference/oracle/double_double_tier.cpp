@@ -12,7 +12,6 @@
 namespace attest::oracle {
 namespace {
 
-constexpr double kRoom = 1 + 0x1p-20;  // for evaluating radii in double
 constexpr Pair kLog2e{{0x1.71547652b82fep0, 0x1.71547652b82fep0},
                       {0x1.777d0ffda0d24p-56, 0x1.777d0ffda0d24p-56}};
 
@@ -81,7 +80,7 @@ class Group {
   }
 
   void attend(Index h, Index i) {
-    const auto row = static_cast<std::size_t>((b_ * p_.query_heads + h) * p_.queries + i);
+    const std::size_t row = row_number(p_, b_, h, i);
     find_visible(h, i);
     if (visible_ == 0) {  // all is right but the sink in another base
       if (values_.sinks) write_lse(row, pair_of(values_.sinks->at(h)), 0);

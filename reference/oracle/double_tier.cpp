@@ -20,7 +20,6 @@ constexpr Index kTileRows = 64;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 // In the place of a logit that nobody sees: far below every sum of products of f32 numbers.
 constexpr double kHidden = -0x1p1000;
-constexpr double kRoom = 1 + 0x1p-20;  // for evaluating radii in double
 
 double fill_of(const Problem& problem) {
   return problem.empty_row == EmptyRow::nan ? kNaN : 0.0;
@@ -104,7 +103,7 @@ class Group {
   };
 
   std::size_t number_of(const Tile& tile, Index i) const {
-    return static_cast<std::size_t>((tile.b * p_.query_heads + tile.h) * p_.queries + i);
+    return row_number(p_, tile.b, tile.h, i);
   }
 
   /// Turns row i from inner products into weights and finds its lse.
@@ -259,7 +258,7 @@ class Group {
 Certified in_double(const Problem& problem, const Values& values) {
   Certified result;
   result.truth.extent = {problem.batch, problem.query_heads, problem.queries, problem.v_depth};
-  const auto rows = static_cast<std::size_t>(problem.batch * problem.query_heads * problem.queries);
+  const std::size_t rows = row_count(problem);
   const std::size_t elements = rows * static_cast<std::size_t>(problem.v_depth);
   for (auto* numbers : {&result.truth.o, &result.truth.o_tail, &result.o_radius}) {
     numbers->resize(elements);

@@ -34,22 +34,18 @@ void for_each_row(const Problem& problem, const Values& values, const Visit& vis
   }
 }
 
-std::size_t row_number(const Problem& problem, const Place& at) {
-  return static_cast<std::size_t>((at.b * problem.query_heads + at.h) * problem.queries + at.i);
-}
-
 template <class Scalar>
 Truth truth(const Problem& problem, const Values& values) {
   Truth result;
   result.extent = {problem.batch, problem.query_heads, problem.queries, problem.v_depth};
-  const auto rows = static_cast<std::size_t>(problem.batch * problem.query_heads * problem.queries);
+  const std::size_t rows = row_count(problem);
   const auto width = static_cast<std::size_t>(problem.v_depth);
   result.lse.resize(rows);
   result.lse_tail.resize(rows);
   result.o.resize(rows * width);
   result.o_tail.resize(rows * width);
   for_each_row<Scalar>(problem, values, [&](const Place& at, const Attended<Scalar>& row) {
-    const std::size_t number = row_number(problem, at);
+    const std::size_t number = row_number(problem, at.b, at.h, at.i);
     split(row.lse, result.lse[number], result.lse_tail[number]);
     for (std::size_t c = 0; c < width; ++c) {
       split(row.o(static_cast<Index>(c)), result.o[number * width + c],

@@ -38,6 +38,8 @@ struct KeyRange {
   Index first = 0, end = 0;
 };
 KeyRange visible_range(const Problem& problem, Index b, Index i);
+/// The same, and not under a bias of -inf: the key carries weight in this row of head h.
+bool weighed(const Problem& problem, const Values& values, Index b, Index h, Index i, Index j);
 Index query_length(const Problem& problem, Index b);
 Index key_length(const Problem& problem, Index b);
 /// Query i of batch entry b stands at key i + diagonal.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <numbers>
 
 namespace attest::oracle {
 
@@ -41,7 +42,7 @@ inline Lanes smaller(Lanes a, Lanes b) {
 /// Error: at most kExpError, relative.
 /// Special: exactly 1 at 0; never above 1. Nothing is promised outside the domain.
 inline Lanes exp_minus(Lanes x) {
-  constexpr double kLog2e = 0x1.71547652b82fep0;
+  constexpr double kLog2e = std::numbers::log2e;
   constexpr double kToInteger = 0x1.8p52;  // added to a small number it leaves only the integer
   constexpr double kLn2High = 0x1.62e42feep-1;  // 32 bits of ln 2: times k it is exact
   constexpr double kLn2Low = 0x1.a39ef35793c76p-33;

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "reference/oracle/radius.hpp"
+
 namespace attest::oracle {
 
 Numbers numbers_of(const Tensor& tensor, const std::optional<Tensor>& scales, Index b, Index h,
@@ -21,7 +23,7 @@ Numbers numbers_of(const Tensor& tensor, const std::optional<Tensor>& scales, In
       norm = 0;
       numbers.special[static_cast<std::size_t>(i)] = numbers.any_special = true;
     }
-    numbers.norm[static_cast<std::size_t>(i)] = norm * (1 + 0x1p-20);
+    numbers.norm[static_cast<std::size_t>(i)] = norm * kRoom;
   }
   return numbers;
 }

@@ -6,8 +6,6 @@
 namespace attest::oracle {
 namespace {
 
-// The formulas are evaluated in double, with far fewer than 2^30 roundings of terms of one sign.
-constexpr double kRoom = 1 + 0x1p-20;
 // More than exp(-600), below which weights are left out, and than what underflow takes beside the
 // smallest v.
 constexpr double kVanished = 0x1p-700;

@@ -5,6 +5,9 @@
 
 namespace attest::oracle {
 
+/// Radii are evaluated in double, with far fewer than 2^30 roundings of terms of one sign.
+inline constexpr double kRoom = 1 + 0x1p-20;
+
 /// Largest relative errors of an arithmetic.
 struct Arithmetic {
   double unit;         // of an addition, a multiplication, a division

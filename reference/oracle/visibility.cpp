@@ -2,6 +2,8 @@
 // No kernel shares this code, so that no mistake can be made twice.
 #include "reference/oracle/exact.hpp"
 
+#include <limits>
+
 #include <algorithm>
 
 namespace attest {
@@ -41,6 +43,11 @@ bool visible(const Problem& problem, const Values& values, Index b, Index i, Ind
   const KeyRange range = visible_range(problem, b, i);
   if (j < range.first || j >= range.end) return false;
   return !values.mask || values.mask->at(b, i, j);
+}
+
+bool weighed(const Problem& problem, const Values& values, Index b, Index h, Index i, Index j) {
+  if (!visible(problem, values, b, i, j)) return false;
+  return !values.bias || values.bias->at(b, h, i, j) != -std::numeric_limits<double>::infinity();
 }
 
 }  // namespace attest

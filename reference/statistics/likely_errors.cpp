@@ -8,7 +8,7 @@ namespace attest {
 
 LikelyErrors likely_errors(const Problem& p, const Values& values, const PrecisionPath& path,
                            Index tensor_step, std::uint64_t seed) {
-  const auto rows = static_cast<std::size_t>(p.batch * p.query_heads * p.queries);
+  const std::size_t rows = row_count(p);
   const auto elements = rows * static_cast<std::size_t>(p.v_depth);
   LikelyErrors all{std::vector<double>(elements), std::vector<double>(elements),
                    std::vector<double>(elements), std::vector<std::uint8_t>(elements),
@@ -19,7 +19,7 @@ LikelyErrors likely_errors(const Problem& p, const Values& values, const Precisi
       const statistics::Head head(p, values, path, b, kv_head, tensor_step);
       for (Index h = kv_head * group; h < (kv_head + 1) * group; ++h) {
         for (Index i = 0; i < query_length(p, b); ++i) {
-          const auto row = static_cast<std::size_t>((b * p.query_heads + h) * p.queries + i);
+          const std::size_t row = row_number(p, b, h, i);
           const auto gathered = statistics::gather(head, {b, h, i});
           if (gathered) statistics::add_moments(head, *gathered, row, seed, all);
         }

@@ -2,25 +2,23 @@
 #include "reference/statistics/order_of_work.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cstdint>
+
+#include "reference/bound/visits.hpp"
 
 namespace attest::statistics {
 namespace {
 
+/// Even parts where the path does not say.
 Index part_length(const PrecisionPath& path, Index splits, Index keys) {
-  if (splits <= 1) return keys;
-  const Index even = (keys + splits - 1) / splits;
-  if (path.part > 0) return path.part;
-  if (path.part != kPowerOfTwoParts) return even;
-  return static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(even)));
+  const Index declared = bound::keys_of_part(path, splits, keys);
+  return std::max<Index>(1, declared > 0 ? declared : (keys + splits - 1) / splits);
 }
 
 }  // namespace
 
 std::vector<Blocks> order_of_work(const PrecisionPath& path, Index splits, Index keys,
                                   const std::vector<Index>& seen) {
-  const Index part = std::max<Index>(1, part_length(path, splits, keys));
+  const Index part = part_length(path, splits, keys);
   const Index keys_of_block = path.block > 0 ? path.block : path.key_block;
   const Index length = keys_of_block > 1 || path.block == 1 ? std::min(keys_of_block, part) : part;
   const auto streams = static_cast<std::size_t>(std::max<Index>(1, path.streams));

@@ -71,8 +71,7 @@ bool RowModel::see() {
   const Values& values = head_.values;
   number_.assign(head_.v_scale.size(), 0);
   for (Index j = 0; j < key_length(problem_, place_.b); ++j) {
-    if (!visible(problem_, values, place_.b, place_.i, j)) continue;
-    if (values.bias && values.bias->at(place_.b, place_.h, place_.i, j) == -kInfinity) continue;
+    if (!weighed(problem_, values, place_.b, place_.h, place_.i, j)) continue;
     number_[static_cast<std::size_t>(j)] = row_.keys.size();
     row_.keys.push_back({.j = j});
   }
