@@ -148,6 +148,7 @@ struct Column {
   double stretched = 0;    // sum of pi (1 + Theta) |v|
   double subnormal_p = 0;  // sum of the |v| that meet what is lost of subnormal weights
   double aligned = 0;      // what tensor cores see of `stretched` beyond it
+  double met = 0;          // by how much flushing may be multiplied
   bool finite = true;
 };
 
@@ -177,6 +178,7 @@ std::vector<Column> columns_of(const Row& row, const Scores& scores, const Weigh
       const double seen = tensor ? aligned(row.problem.input, value / factor) * factor : size;
       column.aligned += stretch * (seen - size);
       column.largest = std::max(column.largest, size);
+      column.met = std::max(column.met, met_by_flushed(value, factor));
       column.low = std::min(column.low, value);
       column.high = std::max(column.high, value);
       column.subnormal_p += subnormal_part * seen;
@@ -239,7 +241,7 @@ ElementBound bound_of(const Row& row, const Weights& w, const Column& column) {
   const double quotient = std::pow(1 + division, w.split ? 2 : 1) / (1 - w.kappa_sum) - 1;  // S8
   const double flushed = 4 * kFlush * w.swing * (w.split ? 2 : 1) *
                          (static_cast<double>(w.keys.size()) + w.rescales + 4) *
-                         (1 + column.largest) / std::min(1.0, w.unit);
+                         (1 + column.met) / std::min(1.0, w.unit);
   const double before = deviation + numerator + (size + deviation + numerator) * quotient + flushed;
   const double reach = size + before * (1 + kEvaluation);
   const double limit = facts(output).max_finite;

@@ -22,10 +22,14 @@ double swing_of(const Scores& scores) {
 }
 
 /// What flushing may lose: README, "Output".
-double flushed_of(const Row& row, const Scores& scores, double largest) {
+double flushed_of(const Row& row, const Scores& scores, const Rows& v, Index c) {
+  double met = 0;
+  for (const Term& key : scores.keys) {
+    met = std::max(met, met_by_flushed(v.row(key.j)[c], v.scale_of(key.j)));
+  }
   const double visits = row.problem.splits > 1 ? 2 : 1;
   const double terms = 2 * static_cast<double>(scores.keys.size()) + 8;
-  return 8 * kFlush * visits * terms * (1 + largest) / std::min(1.0, std::exp2(row.path.p_shift));
+  return 8 * kFlush * visits * terms * (1 + met) / std::min(1.0, std::exp2(row.path.p_shift));
 }
 
 /// D: how far theta moves the mean of a column.
@@ -64,8 +68,6 @@ std::optional<FollowedRow> followed_row(const Row& row, const Scores& scores, co
   FollowedRow out;
   for (Index c = 0; c < row.problem.v_depth; ++c) {
     const auto at = static_cast<std::size_t>(c);
-    double largest = 0;
-    for (const Term& key : scores.keys) largest = std::max(largest, std::fabs(v.row(key.j)[c]));
     const double o = values.sum[at] / weights.sum;
     double before = values.error[at] / weights.sum, factor = quotient / (1 - weights.theta) - 1;
     if (!quantised) {
@@ -73,7 +75,7 @@ std::optional<FollowedRow> followed_row(const Row& row, const Scores& scores, co
       factor = quotient - 1;
     }
     const double radius =
-        before + (std::fabs(o) + before) * factor + flushed_of(row, scores, largest);
+        before + (std::fabs(o) + before) * factor + flushed_of(row, scores, v, c);
     out.centre.push_back(o);
     out.radius.push_back(promise(radius * (1 + kEvaluation)));
   }

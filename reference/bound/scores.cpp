@@ -35,8 +35,10 @@ Term score(const Row& row, Index j, const double* q, double q_norm, const Rows& 
   const InnerProduct product = inner_product(row, q, k, j, follow);  // S1 and S2
   const double scale = std::fabs(static_cast<double>(p.scale)),
                depth = static_cast<double>(p.depth);
-  const double flushed = kFlush * std::max(1.0, factor) *
-                         (scale * (q_norm + k_norm + 2 * depth) + 2 * k_norm + 2 * depth + 8);
+  // S2: a scale of the cache may multiply what is flushed, or have divided what that meets.
+  const double flushed = kFlush * std::max(factor, 1 / factor) *
+                         (scale * (q_norm + k_norm + 2 * depth + 1) +
+                          2 * (k_norm + depth + product.magnitude) + 8);
   double error = scale * product.error + flushed;
   double logit = p.scale * product.sum;
   double magnitude = std::fabs(logit) + error;
@@ -48,7 +50,7 @@ Term score(const Row& row, Index j, const double* q, double q_norm, const Rows& 
     const double capped = std::min(magnitude, p.softcap);
     const double relative =
         declared(row.path.tanh_error, kFaithful) + declared(row.path.division_error, 0);
-    error += (relative + kSoftcapRoundings * kU) * (capped + error);
+    error += (relative + kSoftcapRoundings * kU) * (capped + error) + 2 * kFlush * p.softcap;
     logit = p.softcap * std::tanh(logit / p.softcap);
     magnitude = capped;
     if (p.softcap < kFlush || p.softcap > kOverflow) judged = false;

@@ -1,6 +1,8 @@
 // Steps S1 to S3 of bound/README.md: the logits of one row, and how far off a kernel may compute
 // them. Knows nothing of weights.
 #pragma once
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -25,6 +27,12 @@ struct Row {
   const PrecisionPath& path;
   Index b, h, i;
 };
+
+/// By how much flushing may be multiplied on its way into O: what is lost of a weight by v, of a
+/// weight that a scale joined by the stored number, of a sum of stored numbers by their scale.
+inline double met_by_flushed(double value, double scale) {
+  return std::max({std::fabs(value), std::fabs(value) / scale, scale});
+}
 
 /// A visible key, or the sink.
 struct Term {

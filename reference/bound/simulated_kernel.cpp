@@ -52,6 +52,11 @@ class RowKernel {
     plain_ = p.softcap == 0 && !values.bias && !values.slopes && !values.sinks && p.scale > 0;
     raw_ = recipe.exponential == Exponential::base_two_fma && plain_ && !recipe.scaled_query;
     two_ = recipe.exponential == Exponential::base_two;
+    if (recipe.scales_outputs) {
+      late_k_ = common(values.k_scales);
+      late_v_ = common(values.v_scales);
+      if (late_k_) scale_ *= *late_k_;
+    }
     factor_ = scale_ * kLog2e;
   }
 
@@ -86,6 +91,12 @@ class RowKernel {
     return recipe_.fma ? std::fma(a, b, c) : a * b + c;
   }
 
+  /// The scale that all rows of the head share, if they do.
+  std::optional<float> common(const std::optional<Tensor>& scales) const {
+    if (!scales || scales->extent[2] > 1) return std::nullopt;
+    return static_cast<float>(scale_at(scales, b_, h_ / (p_.query_heads / p_.kv_heads), 0));
+  }
+
   float factor_of(const std::optional<Tensor>& scales, Index kv_head, Index j) const {
     return static_cast<float>(scale_at(scales, b_, kv_head, j));
   }
@@ -104,7 +115,7 @@ class RowKernel {
   float dot(Index j) const {
     if (recipe_.tensor_step != 0) return tensor_dot(j);
     const Index kv_head = h_ / (p_.query_heads / p_.kv_heads);
-    const float k_scale = factor_of(values_.k_scales, kv_head, j);
+    const float k_scale = late_k_ ? 1.0F : factor_of(values_.k_scales, kv_head, j);
     std::vector<float> products;
     float chain = 0;
     for (Index n = 0; n < p_.depth; ++n) {
@@ -252,7 +263,7 @@ class RowKernel {
     for (std::size_t n = 0; n < keys.size(); ++n) {
       const std::size_t at = recipe_.reverse ? keys.size() - 1 - n : n;
       auto v = static_cast<float>(values_.v.at(b_, kv_head, keys[at], static_cast<Index>(c)));
-      if (!joins()) v *= factor_of(values_.v_scales, kv_head, keys[at]);
+      if (!joins() && !late_v_) v *= factor_of(values_.v_scales, kv_head, keys[at]);
       const auto place = static_cast<std::size_t>(keys[at] - first);
       if (recipe_.tensor_step != 0 && !recipe_.reverse) {  // hidden keys leave their places empty
         p.resize(place, 0.0F);
@@ -347,6 +358,7 @@ class RowKernel {
     }
     for (std::size_t c = 0; c < all.acc.size(); ++c) {
       float out = recipe_.reciprocal ? all.acc[c] * (1.0F / all.l) : all.acc[c] / all.l;
+      if (late_v_) out *= *late_v_;
       if (empty) out = p_.empty_row == EmptyRow::nan ? std::nanf("") : 0.0F;
       o.set(b_, h_, i_, static_cast<Index>(c), static_cast<double>(out));
     }
@@ -361,6 +373,7 @@ class RowKernel {
   const Recipe& recipe_;
   Index b_, h_, i_;
   float scale_ = 1, factor_ = 1;
+  std::optional<float> late_k_, late_v_;  // scales that are multiplied in at the end
   bool plain_ = false, raw_ = false, two_ = false;
   mutable Index last_number_ = 0;
   mutable bool in_nats_ = false, sink_joined_ = false;

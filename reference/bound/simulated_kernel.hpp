@@ -22,7 +22,9 @@ struct Recipe {
   bool reciprocal = false;      // multiply by 1 / l
   bool combine_by_lse = true;   // splits as normalised O and LSE; otherwise as (m, l, acc)
   bool scales_weights = false;  // a scale of v joins the weight before its cast, of k the logit
-  bool flush = false;           // subnormals to zero, in and out
+  // Scales common to all keys multiply the logits' scale, and O; others k and v.
+  bool scales_outputs = false;
+  bool flush = false;  // subnormals to zero, in and out
   double exp_error = 0;         // extra relative error, alternating in sign from key to key
   Index tensor_step = 0;        // products per step of a tensor core; 0: f32 operations
   Exponential exponential = Exponential::natural;

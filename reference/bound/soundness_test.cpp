@@ -144,6 +144,42 @@ TEST(Soundness, NoRightKernelIsRefusedWhereOneTermCarriesTheError) {
   never_refused(random, 1200, one_term);
 }
 
+// What is subnormal somewhere on the way and no longer when it is multiplied by a large scale, or by
+// a large number that a small scale belongs to: flushing it loses all.
+Drawn flushed_term(int round, std::mt19937_64& random) {
+  const auto number = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
+  const int kind = round % 5;
+  const bool cached = kind != 2 && kind != 3;
+  Problem p{.keys = 3, .v_depth = 2, .input = Format::f32};
+  if (cached) p.cache = Format::e4m3;
+  if (cached) p.scales = random() % 2 == 0 ? Scales::tensor : Scales::head;
+  p.scale = kind == 2 ? 0x1p-127F : kind == 4 ? 0x1p-100F : 1;
+  p.softcap = kind == 3 ? 0x1p125 * (1 + number()) : 0;
+  Values values = random_values(p, random);
+  const double q = kind == 2 ? 0x1p60 : kind == 3 ? 1 : kind == 4 ? 0x1p115 : 1;
+  values.q.set(0, q);
+  const double far = -std::log(2) * (kind == 0 ? 90 + 36 * number() : 60 + 40 * number());
+  for (Index j = 0; j < p.keys; ++j) {
+    const bool falls = cached && kind != 4;
+    values.k.set(j, falls ? (j > 0 ? -1 : 0) : kind == 2 ? 0x1p60 * number() : number());
+    if (kind == 4) values.k.set(j, 256 * number());
+    for (Index c = 0; c < p.v_depth; ++c) {
+      const double v = kind == 0 ? (1 + std::floor(4 * number())) * 0x1p-9 : 448;
+      if (falls) values.v.set(0, 0, j, c, j > 0 ? v : 0);
+    }
+  }
+  if (cached) values.k_scales->set(0, kind == 4 ? 0x1p-30 : -far);
+  if (cached) values.v_scales->set(0, std::exp2((kind == 1 ? -1 : 1) * 58 * number()));
+  static const char* const kNames[] = {"large scale of v", "small scale of v", "subnormal scale",
+                                       "large softcap", "subnormal product of scales"};
+  return {kNames[kind], p, values};
+}
+
+TEST(Soundness, NoRightKernelIsRefusedThatFlushesWhatALargeFactorMeets) {
+  std::mt19937_64 random(16);
+  never_refused(random, 1000, flushed_term);
+}
+
 // Long sums of one sign, of which every step truncates a little; and values so small that tensor
 // cores align them by an exponent they do not have.
 Drawn tensor_term(int round, std::mt19937_64& random) {
