@@ -120,12 +120,11 @@ class Weighing {
     CastWeight& cast = out_.keys[n];
     const Format format = row_.path.p_format;
     const double beta = std::exp(visit.reference.value - joints_.all.value);
-    const double unit = std::exp2(row_.path.p_shift);
-    const double scale = row_.path.scales_in_p ? v_.scale_of(term.j) : 1, factor = unit * scale;
+    const double factor =
+        std::exp2(row_.path.p_shift) * (row_.path.scales_in_p ? v_.scale_of(term.j) : 1);
     const double stored = std::exp(term.logit - visit.reference.value) * factor;
     const double local = std::exp(local_error(visit, term));
-    const double flushed = kFlush * std::max({1.0, unit, scale, factor});  // before or after each
-    const double low = stored / local < flushed ? 0 : stored / local, high = stored * local;
+    const double low = stored / local, high = stored * local;
     const double theta = std::expm1(exponent_error(visit, term));
     if (!(high < kInfinity)) out_.theta = kInfinity;
     in_sum_ = weight * (1 + theta);
@@ -153,8 +152,7 @@ class Weighing {
     out_.theta += weight * theta;
     if (format == Format::f32) return;
     const double later = std::exp(visit.reference.error() + exponent_error(visit, term));
-    const double half = low == 0 ? high : ulp(format, high) / 2;
-    cast.wrong = half / factor * beta * later;
+    cast.wrong = ulp(format, high) / 2 / factor * beta * later;
     cast.least *= later;
   }
 

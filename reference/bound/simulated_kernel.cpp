@@ -93,7 +93,7 @@ class RowKernel {
 
   /// The scale that all rows of the head share, if they do.
   std::optional<float> common(const std::optional<Tensor>& scales) const {
-    if (!scales || scales->extent[2] > 1) return std::nullopt;
+    if (!scales || scales->extent[2] != 1) return std::nullopt;
     return static_cast<float>(scale_at(scales, b_, h_ / (p_.query_heads / p_.kv_heads), 0));
   }
 
