@@ -180,7 +180,7 @@ class Judgement {
       const double wide =
           off / scale + (scaled ? bound::kQuotientRoundings * bound::kU * bound::kRoom *
                                           (std::fabs(quotient) + off / scale) +
-                                      bound::kFlush
+                                      bound::kFlush * std::max(1.0, 1 / scale)
                                 : 0);
       const double low = decode(format, encode_saturating(format, quotient - wide));
       const double high = decode(format, encode_saturating(format, quotient + wide));

@@ -240,8 +240,8 @@ ElementBound bound_of(const Row& row, const Weights& w, const Column& column) {
   const double division = declared(row.path.division_error, kDivision);
   const double quotient = std::pow(1 + division, w.split ? 2 : 1) / (1 - w.kappa_sum) - 1;  // S8
   const double flushed = 4 * kFlush * w.swing * (w.split ? 2 : 1) *
-                         (static_cast<double>(w.keys.size()) + w.rescales + 4) *
-                         (1 + column.met) / std::min(1.0, w.unit);
+                         (static_cast<double>(w.keys.size()) + w.rescales + 4) * (1 + column.met) /
+                         std::min(1.0, w.unit);
   const double before = deviation + numerator + (size + deviation + numerator) * quotient + flushed;
   const double reach = size + before * (1 + kEvaluation);
   const double limit = facts(output).max_finite;

@@ -74,8 +74,7 @@ std::optional<FollowedRow> followed_row(const Row& row, const Scores& scores, co
       before = before / (1 - weights.theta) + moved_mean(scores, weights, v, c, o);
       factor = quotient - 1;
     }
-    const double radius =
-        before + (std::fabs(o) + before) * factor + flushed_of(row, scores, v, c);
+    const double radius = before + (std::fabs(o) + before) * factor + flushed_of(row, scores, v, c);
     out.centre.push_back(o);
     out.radius.push_back(promise(radius * (1 + kEvaluation)));
   }

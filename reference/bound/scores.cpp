@@ -36,9 +36,9 @@ Term score(const Row& row, Index j, const double* q, double q_norm, const Rows& 
   const double scale = std::fabs(static_cast<double>(p.scale)),
                depth = static_cast<double>(p.depth);
   // S2: a scale of the cache may multiply what is flushed, or have divided what that meets.
-  const double flushed = kFlush * std::max(factor, 1 / factor) *
-                         (scale * (q_norm + k_norm + 2 * depth + 1) +
-                          2 * (k_norm + depth + product.magnitude) + 8);
+  const double flushed =
+      kFlush * std::max(factor, 1 / factor) *
+      (scale * (q_norm + k_norm + 2 * depth + 1) + 2 * (k_norm + depth + product.magnitude) + 8);
   double error = scale * product.error + flushed;
   double logit = p.scale * product.sum;
   double magnitude = std::fabs(logit) + error;

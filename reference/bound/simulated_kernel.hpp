@@ -24,9 +24,9 @@ struct Recipe {
   bool scales_weights = false;  // a scale of v joins the weight before its cast, of k the logit
   // Scales common to all keys multiply the logits' scale, and O; others k and v.
   bool scales_outputs = false;
-  bool flush = false;  // subnormals to zero, in and out
-  double exp_error = 0;         // extra relative error, alternating in sign from key to key
-  Index tensor_step = 0;        // products per step of a tensor core; 0: f32 operations
+  bool flush = false;     // subnormals to zero, in and out
+  double exp_error = 0;   // extra relative error, alternating in sign from key to key
+  Index tensor_step = 0;  // products per step of a tensor core; 0: f32 operations
   Exponential exponential = Exponential::natural;
   Format p_format = Format::f32;
   Index part = 0;     // as PrecisionPath; 0: parts of equally many visible keys, undeclared

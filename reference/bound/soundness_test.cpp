@@ -144,8 +144,8 @@ TEST(Soundness, NoRightKernelIsRefusedWhereOneTermCarriesTheError) {
   never_refused(random, 1200, one_term);
 }
 
-// What is subnormal somewhere on the way and no longer when it is multiplied by a large scale, or by
-// a large number that a small scale belongs to: flushing it loses all.
+// What is subnormal somewhere on the way and no longer when it is multiplied by a large scale, or
+// by a large number that a small scale belongs to: flushing it loses all.
 Drawn flushed_term(int round, std::mt19937_64& random) {
   const auto number = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
   const int kind = round % 5;
