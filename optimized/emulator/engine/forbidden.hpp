@@ -18,8 +18,8 @@ ATTEST_INLINE void watch_forbidden(const Op& op, Warp& w, Access access, Space s
     const u32 mask = w.mask;
     ATTEST_LANES {
       const u32 begin = p.offset[l], end = begin + bytes;
-      near |= (u32(begin < f.high[0]) & u32(end > f.low[0]) |
-               u32(begin < f.high[1]) & u32(end > f.low[1])) &
+      near |= ((u32(begin < f.high[0]) & u32(end > f.low[0])) |
+               (u32(begin < f.high[1]) & u32(end > f.low[1]))) &
               (mask >> l);
     }
     if ((near & 1) == 0) return;

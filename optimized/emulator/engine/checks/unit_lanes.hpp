@@ -169,9 +169,11 @@ ATTEST_INLINE bool write_four(const Watching& v, const UnitAccess& a, u32 i, u32
 
 /// True when the access was found in order and has been remembered.
 ATTEST_INLINE bool race_units(const Op& op, Warp& w, Access access, const UnitAccess& a) {
-  const Watching& v = *w.watching;
   if (access == Access::write && a.shared) return false;
+#ifdef __AVX512F__
+  const Watching& v = *w.watching;
   const u32 name = short_op(op);
+#endif
   u32 i = 0;
   while (i < a.count) {
 #ifdef __AVX512F__

@@ -77,7 +77,7 @@ ATTEST_INLINE Words exponents_of(Words first, Words second, s32 e) {
     // what tf32 has below them is told by a last bit that is set for it.
     const auto upper = [](Words x) {
       const Words magnitude = x & 0x7fffe000;
-      return (magnitude >> 16) | Words((magnitude & 0xffff) != 0 & 1);
+      return (magnitude >> 16) | Words(((magnitude & 0xffff) != 0) & 1);
     };
     return exponents_of<7, F::kBias, 0x7f80>(low_halves(upper(first), upper(second)), kLeast);
   } else if constexpr (F::kBits == 16) {
