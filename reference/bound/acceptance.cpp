@@ -87,6 +87,8 @@ class RowAcceptance {
   void follow(bool quantised, std::size_t at, Acceptance& out) const {
     const auto row = bound::followed_row(row_, followed_ ? *followed_ : any_, v_, quantised);
     if (!row) return;
+    double& lse = out.lse.radius[at];  // without a promise of B1 nor one of another
+    if (lse != kInfinity) lse = std::min(lse, row->lse);
     for (std::size_t c = 0; c < row->radius.size(); ++c) {
       const std::size_t element = at * row->radius.size() + c;
       // Where the order-free bound promises nothing something may overflow.

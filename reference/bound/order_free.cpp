@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reference/bound/logarithm.hpp"
 #include "reference/bound/roundings.hpp"
 #include "reference/bound/scores.hpp"
 #include "reference/oracle/exact.hpp"
@@ -13,20 +14,16 @@ namespace attest {
 namespace {
 
 using namespace bound;
-constexpr double kLog2e = 0x1.71547652b82fep0;  // log2(e) to double
 
 /// The softmax of a row and what can go wrong with it.
 struct Weights {
   std::vector<Term> keys, sink;
-  double reference = 0;        // M
-  double sum = 0;              // W, relative to the reference, at least 1
-  double shift_magnitude = 0;  // largest number that is used as a reference
-  double theta_mean = 0;       // S
+  Logarithm log;
+  double sum = 0;         // W, relative to the reference, at least 1
+  double theta_mean = 0;  // S
   double exponent_mean = 0, exponent_max = 0;
   double kappa_sum = 0;    // of the row sum
   double kappa_value = 0;  // of P V
-  double swing = 1;        // by which factor a rounded reference may move all weights
-  double log_error = 0;    // of one logarithm of a row sum
   double rescales = 0;     // R
   double most = 1;         // what a weight may be when it is cast, and what it is relative to
   double unit = 1;
@@ -60,7 +57,7 @@ double subnormal_share(const Row& row, const Term& key, double factor) {
 double lost_in_sum(const Row& row, const Weights& w) {
   double count = 0;
   for (const Term& key : w.keys) count += subnormal_share(row, key, 1);
-  return kUnderflowRoom * w.swing * count * ulp(row.path.p_format, 0) / 2 / w.unit / w.sum;
+  return kUnderflowRoom * w.log.swing * count * ulp(row.path.p_format, 0) / 2 / w.unit / w.sum;
 }
 
 /// Shares of the sum, and what the errors of all exponents do to it.
@@ -71,7 +68,7 @@ void share_out(Weights& w) {
       // The second form lets a weight that underflows meet an error that overflows.
       term.theta_share = term.exponent < 1
                              ? term.share * std::expm1(term.exponent)
-                             : std::exp(term.logit - w.reference + term.exponent) / w.sum;
+                             : std::exp(term.logit - w.log.reference + term.exponent) / w.sum;
       w.theta_mean += term.theta_share;
       w.exponent_mean += term.share * term.exponent;
       w.exponent_max = std::max(w.exponent_max, term.exponent);
@@ -80,51 +77,33 @@ void share_out(Weights& w) {
 }
 
 Weights weigh(const Row& row, const Scores& scores) {
-  Weights w{.keys = scores.keys, .sink = scores.sink};
+  Weights w{.keys = scores.keys, .sink = scores.sink, .log = logarithm_of(row, scores)};
   w.split = row.problem.splits > 1;
   w.rescales = rescales_of(row, scores);
-  double key_max = -kInfinity, magnitude = 0, error = 0;
-  for (const Term& key : w.keys) {
-    key_max = std::max(key_max, key.logit);
-    magnitude = std::max(magnitude, std::fabs(key.logit));
-    error = std::max(error, key.logit_error);
-  }
-  w.reference = key_max;
-  for (const Term& sink : w.sink) {
-    w.reference = std::max(w.reference, sink.logit);
-    magnitude = std::max(magnitude, std::fabs(sink.logit));
-    error = std::max(error, sink.logit_error);
-  }
-  const auto count = static_cast<double>(w.keys.size() + w.sink.size());
-  const double extra = extra_exponent(row.path), log_count = std::log(count) + extra;
+  const double error = w.log.error, count = w.log.terms, extra = extra_exponent(row.path);
   w.unit = std::exp2(row.path.p_shift);
   w.most = std::exp2(declared(row.path.lazy, 0)) * w.unit;
   w.cast = row.path.p_format == Format::f32 ? 0 : unit_roundoff(row.path.p_format);
-  w.log_error =
-      declared(row.path.log_error, 0) * std::max(1.0, log_count) + kLogRoundings * kU * log_count;
-  w.shift_magnitude =
-      w.split ? magnitude + error + log_count : std::fabs(w.reference) + error + extra;
-
-  w.swing = std::exp(kReferenceRoundings * kU * (magnitude + error));
 
   // S4 and, for splits, S9.
   const double exponential = as_exponent(declared(row.path.exp_error, kFaithful));
   double common = (1 + w.rescales) * exponential;
-  if (w.rescales > 0) common += kReferenceRoundings * kU * (magnitude + error);
+  if (w.rescales > 0) common += kReferenceRoundings * kU * (w.log.magnitude + error);
   if (w.split) {
-    common += kU * (kShiftRoundings + kLseRoundings) * w.shift_magnitude +
-              kDistanceRoundings * kU * log_count + w.log_error + exponential;
+    common += kU * (kShiftRoundings + kLseRoundings) * w.log.shift +
+              kDistanceRoundings * kU * w.log.most + w.log.log_error + exponential;
   }
   const auto charge = [&](Term& term, double distance) {
     const double visits = w.split ? 2 : 1;  // within its split, and when splits are combined
     term.exponent = term.logit_error + common +
                     visits * kDistanceRoundings * kU * (distance + extra + 2 * error);
     if (row.path.sums_cast && term.j >= 0) term.exponent += as_exponent(w.cast);
-    term.weight = std::exp(term.logit - w.reference);
+    term.weight = std::exp(term.logit - w.log.reference);
     w.sum += term.weight;
   };
-  for (Term& key : w.keys) charge(key, w.reference - key.logit);
-  for (Term& sink : w.sink) charge(sink, w.keys.empty() ? 0 : std::fabs(sink.logit - key_max));
+  for (Term& key : w.keys) charge(key, w.log.reference - key.logit);
+  for (Term& sink : w.sink)
+    charge(sink, w.keys.empty() ? 0 : std::fabs(sink.logit - w.log.key_max));
   share_out(w);
   const double parts =
       w.split ? 1 + std::min(static_cast<double>(row.problem.splits), count) : 0;  // S9
@@ -167,7 +146,7 @@ std::vector<Column> columns_of(const Row& row, const Scores& scores, const Weigh
     const double factor = v.scale_of(key.j);
     const double subnormal_part = subnormal_share(row, key, factor);
     const bool in_range = factor >= 1 / kCacheScaleMost && factor <= kCacheScaleMost &&
-                          factor * w.swing * w.most * (1 + exponential) <
+                          factor * w.log.swing * w.most * (1 + exponential) <
                               facts(row.path.p_format).max_finite;  // it may join the weight
     for (std::size_t c = 0; c < columns.size(); ++c) {
       Column& column = columns[c];
@@ -214,8 +193,8 @@ struct ElementBound {
 
 /// S5 to S8.
 ElementBound bound_of(const Row& row, const Weights& w, const Column& column) {
-  if (!(column.total * w.swing * w.most < kOverflow)) return {};  // also catches NaN
-  if (row.path.p_format != Format::f32 && w.swing > 2) return {};
+  if (!(column.total * w.log.swing * w.most < kOverflow)) return {};  // also catches NaN
+  if (row.path.p_format != Format::f32 && w.log.swing > 2) return {};
   const Format output = row.problem.output;
   // S5. What the row sum has as well is in Theta, unless a scale made it another rounding.
   const bool shared = row.path.sums_cast && !(row.path.scales_in_p && row.values.v_scales);
@@ -235,11 +214,11 @@ ElementBound bound_of(const Row& row, const Weights& w, const Column& column) {
   const double numerator =
       std::expm1(std::log1p(rounding_p) + std::log1p(w.kappa_value)) * mean +
       (1 + rounding_p) * w.kappa_value * extra +
-      kUnderflowRoom * w.swing * column.subnormal_p * lost_of_subnormal_p(row, w) / sum;
+      kUnderflowRoom * w.log.swing * column.subnormal_p * lost_of_subnormal_p(row, w) / sum;
   if (w.kappa_sum >= 0.5) return {};
   const double division = declared(row.path.division_error, kDivision);
   const double quotient = std::pow(1 + division, w.split ? 2 : 1) / (1 - w.kappa_sum) - 1;  // S8
-  const double flushed = 4 * kFlush * w.swing * (w.split ? 2 : 1) *
+  const double flushed = 4 * kFlush * w.log.swing * (w.split ? 2 : 1) *
                          (static_cast<double>(w.keys.size()) + w.rescales + 4) * (1 + column.met) /
                          std::min(1.0, w.unit);
   const double before = deviation + numerator + (size + deviation + numerator) * quotient + flushed;
@@ -251,16 +230,9 @@ ElementBound bound_of(const Row& row, const Weights& w, const Column& column) {
 }
 
 double lse_bound_of(const Row& row, const Weights& w) {
-  const double count = static_cast<double>(w.keys.size() + w.sink.size());
-  if (w.kappa_sum >= 0.5 || !(count * w.swing * w.most < kOverflow)) return kInfinity;
-  const double in_sum =
-      std::max(std::log1p(w.theta_mean), w.exponent_mean) - std::log1p(-w.kappa_sum);
-  const double lse = std::fabs(w.reference + std::log(w.sum));
-  double nats = in_sum + kShiftRoundings * kU * w.shift_magnitude + w.log_error;
-  nats += kLseRoundings * kU * (lse + nats);
-  nats += kFlush * w.swing * (2 * count + 4) / std::min(1.0, w.unit);
-  const double unit = row.problem.lse_base == LogBase::two ? kLog2e : 1.0;
-  return promise(nats * unit * (1 + kEvaluation));
+  if (w.kappa_sum >= 0.5) return kInfinity;
+  const double in_weights = std::max(std::log1p(w.theta_mean), w.exponent_mean);
+  return lse_radius(row, w.log, w.sum, in_weights - std::log1p(-w.kappa_sum));
 }
 
 }  // namespace

@@ -4,22 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reference/bound/logarithm.hpp"
 #include "reference/bound/roundings.hpp"
 #include "reference/bound/weighted_values.hpp"
 
 namespace attest::bound {
 namespace {
-
-/// The factor by which a rounded reference may move all weights; large ones are left to B1.
-double swing_of(const Scores& scores) {
-  double magnitude = 0;
-  for (const auto* terms : {&scores.keys, &scores.sink}) {
-    for (const Term& term : *terms) {
-      magnitude = std::max(magnitude, std::fabs(term.logit) + term.logit_error);
-    }
-  }
-  return std::exp(kReferenceRoundings * kU * magnitude);
-}
 
 /// What flushing may lose: README, "Output".
 double flushed_of(const Row& row, const Scores& scores, const Rows& v, Index c) {
@@ -52,7 +42,8 @@ std::optional<FollowedRow> followed_row(const Row& row, const Scores& scores, co
     return std::nullopt;
   }
   if (row.path.tensor_step < 0 || !std::isfinite(extra_exponent(row.path))) return std::nullopt;
-  if (!(swing_of(scores) < 2)) return std::nullopt;
+  const Logarithm log = logarithm_of(row, scores);
+  if (!(log.swing < 2)) return std::nullopt;  // a large one is left to B1
   const std::optional<Visits> visits = visits_of(row, scores);
   if (!visits) return std::nullopt;
   const std::optional<Joints> joints = joints_of(row, scores, *visits);
@@ -66,6 +57,11 @@ std::optional<FollowedRow> followed_row(const Row& row, const Scores& scores, co
   const double quotient =
       std::pow(1 + division, row.problem.splits > 1 ? 2 : 1) / (1 - kappa);  // 1 + phi
   FollowedRow out;
+  if (!quantised) {
+    // S is no less than ln(1 + S) and than the mean of A: README, "LSE".
+    const double sum = weights.sum * std::exp(joints->all.value - log.reference);
+    out.lse = lse_radius(row, log, sum, weights.theta - std::log1p(-kappa));
+  }
   for (Index c = 0; c < row.problem.v_depth; ++c) {
     const auto at = static_cast<std::size_t>(c);
     const double o = values.sum[at] / weights.sum;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "reference/bound/roundings.hpp"
 #include "reference/bound/scores.hpp"
 
 namespace attest::bound {
@@ -13,6 +14,7 @@ namespace attest::bound {
 /// here, which the order-free bound then may do.
 struct FollowedRow {
   std::vector<double> centre, radius;
+  double lse = kInfinity;  // around the truth, and by B2 alone: P's rounding is no part of it
 };
 
 /// Quantised: B3, otherwise B2. Nothing where the path does not declare enough, or where what it

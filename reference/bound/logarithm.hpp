@@ -1,0 +1,26 @@
+// The logarithm of a row sum: how large its parts are, and what it brings to an LSE besides the
+// errors of the sum. README, "LSE" and S9. Knows no order of work.
+#pragma once
+#include "reference/bound/scores.hpp"
+
+namespace attest::bound {
+
+struct Logarithm {
+  double key_max = 0;    // the largest logit of a key; -infinity without keys
+  double reference = 0;  // M: the same with the sink
+  double magnitude = 0;  // the largest |logit|
+  double error = 0;      // e
+  double terms = 0;      // keys, and the sink
+  double most = 0;   // of the logarithm: that of as many weights as there are, as large as may be
+  double shift = 0;  // the largest number that is used as a reference
+  double log_error = 0;  // of one logarithm of a row sum
+  double swing = 1;      // by which factor a rounded reference may move all weights
+};
+Logarithm logarithm_of(const Row& row, const Scores& scores);
+
+/// How far the LSE may be off, in its base: of a row whose weights add up to `sum` relative to M,
+/// and whose computed sum is off by no more than exp(+-in_sum). Error: an over-estimate. Special:
+/// infinity where the row sum may overflow.
+double lse_radius(const Row& row, const Logarithm& log, double sum, double in_sum);
+
+}  // namespace attest::bound
