@@ -10,30 +10,15 @@
 #include <map>
 #include <utility>
 
-#include "reference/statistics/tails.hpp"
 #include "reference/text.hpp"
 #include "reports/rendering.hpp"
 
 namespace attest {
 namespace {
 
-/// Heads and tosses: rows in which the number grew, among those in which it changed.
-struct Tosses {
-  int heads = 0, tosses = 0;
-
-  double chance() const { return statistics::coin_tail(heads, tosses); }
-  double chance_of_tails() const { return statistics::coin_tail(tosses - heads, tosses); }
-};
-
-Tosses grown(const std::vector<double>& before, const std::vector<double>& now) {
-  Tosses tosses;
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    if (before[i] == now[i]) continue;
-    ++tosses.tosses;
-    tosses.heads += now[i] > before[i] ? 1 : 0;  // a NaN among them is neither
-  }
-  return tosses;
-}
+/// Tests of a cell: rows whose error grew, rows whose bias grew, rows beyond; and of all together
+/// the first two. Each has its share of the rate.
+constexpr double kTestsOfCell = 3, kTestsOfAll = 2;
 
 /// Rows whose margin is larger than any was before. Where only roundings changed, each of the k
 /// largest of both is as likely the one's as the other's, so that all are the later one's in at
@@ -43,38 +28,53 @@ std::uint64_t beyond(const std::vector<double>& now, double largest) {
       std::ranges::count_if(now, [largest](double margin) { return margin > largest; }));
 }
 
-/// Several tests look at each cell; each has its share of the rate.
-constexpr double kTests = 3;  // rows whose error grew, rows whose bias grew, rows beyond
-
-void judge_errors(const Cell& before, const Cell& now, double rate, CellChange& change) {
-  const Tosses errors = grown(before.rows.square, now.rows.square);
-  change.changed = static_cast<std::uint64_t>(errors.tosses);
-  change.larger = static_cast<std::uint64_t>(errors.heads);
-  change.chance = errors.chance();
-  // The bias that grew: in the direction in which it now is larger than it was.
-  std::vector<double> bias_before = before.rows.inward, bias_now = now.rows.inward;
-  if (change.bias_now < 0) {
-    for (auto* rows : {&bias_before, &bias_now}) {
-      for (double& row : *rows) row = -row;
-    }
+template <class Change>
+std::vector<double> changes_of(const std::vector<double>& before, const std::vector<double>& now,
+                               Change change) {
+  std::vector<double> changes;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    changes.push_back(before[i] == now[i] ? 0 : change(before[i], now[i]));
   }
-  const Tosses biases = grown(bias_before, bias_now);
-  const bool biased = std::fabs(change.bias_now) > std::fabs(change.bias_before) &&
-                      2 * biases.chance() <= rate;  // twice: either sign would have been noticed
-  if (change.chance <= rate) {
-    change.why =
-        fmt::format("the error grew in {} of {} rows that changed", errors.heads, errors.tosses);
-  } else if (biased) {
-    change.chance = 2 * biases.chance();
-    change.why =
-        fmt::format("the bias grew in {} of {} rows that changed", biases.heads, biases.tosses);
+  return changes;
+}
+
+double mean_of(const std::vector<double>& rows) {
+  double sum = 0;
+  for (double row : rows) sum += row;
+  return rows.empty() ? 0 : sum / static_cast<double>(rows.size());
+}
+
+std::string grew_text(const char* what, const char* grew, int rows, const Growth& growth) {
+  return fmt::format("the {} {} in {} of {} rows that changed", what, grew, rows, growth.changed);
+}
+
+RowsChange change_of(const RowFigures& before, const RowFigures& now, double rate) {
+  RowsChange change;
+  change.rms_before = std::sqrt(mean_of(before.square));
+  change.rms_now = std::sqrt(mean_of(now.square));
+  change.bias_before = mean_of(before.inward);
+  change.bias_now = mean_of(now.inward);
+  change.errors = growth_of(
+      changes_of(before.square, now.square, [](double a, double b) { return std::log(b / a) / 2; }),
+      rate);
+  // Either sign would be noticed, so that each has half of the rate.
+  const double sign = change.bias_now < 0 ? -1 : 1;
+  change.bias = growth_of(
+      changes_of(before.inward, now.inward, [sign](double a, double b) { return sign * (b - a); }),
+      rate / 2);
+  const bool biased = std::fabs(change.bias_now) > std::fabs(change.bias_before);
+  if (change.errors.chance <= rate) {
+    change.why = grew_text("error", "grew", change.errors.grown, change.errors);
+  } else if (biased && change.bias.chance <= rate / 2) {
+    change.why = grew_text("bias", "grew", change.bias.grown, change.bias);
   }
   change.worse = !change.why.empty();
-  change.better = !change.worse && errors.chance_of_tails() <= rate;
+  change.better = !change.worse && change.errors.chance_shrunk <= rate;
   if (change.better) {
-    change.why = fmt::format("the error shrank in {} of {} rows that changed",
-                             errors.tosses - errors.heads, errors.tosses);
+    change.why =
+        grew_text("error", "shrank", change.errors.changed - change.errors.grown, change.errors);
   }
+  return change;
 }
 
 /// The largest margins of the sharpest bound that judged both cells, but for the quantised one:
@@ -89,63 +89,31 @@ void take_margins(const Cell& before, const Cell& now, CellChange& change) {
   }
 }
 
-/// Early warnings. The second is a plain reading of one number: in its logarithm the margin went
+/// Early warnings. The first is a plain reading of one number: in its logarithm the margin went
 /// more than half of the way that was left to the bound.
 void judge_margin(const Cell& before, const Cell& now, double rate, CellChange& change) {
-  const std::uint64_t above = beyond(now.rows.margin, before.o.margin);
-  const bool many = std::exp2(-static_cast<double>(above)) <= rate;
   const bool far = change.margin_before > 0 &&
                    change.margin_now > std::sqrt(change.margin_before) &&
                    change.margin_now > change.margin_before;
-  change.warned = many || far;
   if (far) {
-    if (!change.why.empty()) change.why += "; ";
-    change.why += fmt::format("the largest margin went from {} to {}",
-                              short_number(change.margin_before), short_number(change.margin_now));
+    change.warning =
+        fmt::format("the largest margin went from {} to {}", short_number(change.margin_before),
+                    short_number(change.margin_now));
   }
-  if (many) {
-    if (!change.why.empty()) change.why += "; ";
-    change.why += fmt::format("{} rows use more of their bound than any row did", above);
+  const std::uint64_t above = beyond(now.rows.margin, before.o.margin);
+  if (std::exp2(-static_cast<double>(above)) <= rate) {
+    change.warning += fmt::format("{}{} rows use more of their bound than any row did",
+                                  change.warning.empty() ? "" : "; ", above);
   }
 }
 
-CellChange change_of(const Cell& before, const Cell& now, std::size_t number, double rate) {
-  CellChange change;
-  change.cell = number;
-  change.rms_before = std::sqrt(before.o.square.mean);
-  change.rms_now = std::sqrt(now.o.square.mean);
-  change.bias_before = before.o.inward.mean;
-  change.bias_now = now.o.inward.mean;
-  take_margins(before, now, change);
-  change.rows = now.rows.square.size();
-  judge_errors(before, now, rate, change);
-  judge_margin(before, now, rate, change);
-  return change;
+void append(RowFigures& all, const RowFigures& rows) {
+  all.square.insert(all.square.end(), rows.square.begin(), rows.square.end());
+  all.inward.insert(all.inward.end(), rows.inward.begin(), rows.inward.end());
 }
 
 bool has_figures(const Cell& cell) {
   return cell.o.elements > 0;
-}
-
-std::uint64_t count(const MeasurementComparison& comparison, bool CellChange::*what) {
-  return static_cast<std::uint64_t>(std::ranges::count_if(comparison.changes, what));
-}
-
-std::string growth_text(const Growth& growth) {
-  std::string text;
-  for (const Grown& grown : growth.grown) {
-    text += fmt::format("{}: {} grew from {} to {} (chance {:.0e})\n",
-                        grown.name.empty() ? "all cells together" : grown.name, grown.test,
-                        short_number(grown.before), short_number(grown.after), grown.chance);
-  }
-  if (growth.changed > 0) {
-    text += fmt::format("all cells together: error x {:.4f}", growth.factor);
-    if (std::isfinite(growth.least_factor)) {
-      text += fmt::format("; x {:.4f} would have been seen", growth.least_factor);
-    }
-    text += "\n";
-  }
-  return text;
 }
 
 }  // namespace
@@ -170,55 +138,28 @@ MeasurementComparison compared(const Measurement& before, const Measurement& now
     earlier.erase(found);
   }
   comparison.only_before = earlier.size();
-  const double rate =
-      kFalseAlarmRate / kTests / static_cast<double>(std::max<std::size_t>(1, pairs.size()));
-  std::vector<ComparedCell> summaries;
+  comparison.rate =
+      kFalseAlarmRate / (kTestsOfCell * static_cast<double>(pairs.size()) + kTestsOfAll);
+  RowFigures all_before, all_now;
   for (const auto& [cell, i] : pairs) {
-    comparison.changes.push_back(change_of(*cell, now.cells[i], i, rate));
-    summaries.push_back({fmt::format("cell {}", i + 1), cell->o, now.cells[i].o});
+    const Cell& later = now.cells[i];
+    CellChange& change = comparison.changes.emplace_back();
+    change.cell = i;
+    change.rows = change_of(cell->rows, later.rows, comparison.rate);
+    change.same = cell->o == later.o && cell->lse == later.lse && cell->rows == later.rows;
+    take_margins(*cell, later, change);
+    judge_margin(*cell, later, comparison.rate, change);
+    append(all_before, cell->rows);
+    append(all_now, later.rows);
   }
-  comparison.growth = growth_of(summaries);
+  comparison.together = change_of(all_before, all_now, comparison.rate);
   return comparison;
 }
 
 int exit_code_of(const MeasurementComparison& comparison) {
   if (comparison.changes.empty()) return 2;
-  const bool grew = !comparison.growth.grown.empty();
-  return grew || count(comparison, &CellChange::worse) > 0 ? 1 : 0;
-}
-
-std::string comparison_text(const MeasurementComparison& comparison, const Measurement& now,
-                            int columns) {
-  std::string text;
-  if (comparison.changes.empty()) {
-    return "nothing can be compared: the other measurement has none of these cells\n";
-  }
-  std::uint64_t same = 0;
-  for (const CellChange& change : comparison.changes) {
-    same += change.changed == 0 ? 1 : 0;
-    if (change.why.empty()) continue;
-    const std::string_view word = change.worse ? "worse" : change.warned ? "warning" : "better";
-    text += fmt::format("cell {} {}: {}\n", change.cell + 1, word, change.why);
-    text += fmt::format("  rms {} -> {}, bias {:+.2g} -> {:+.2g} row ulps, margin {} -> {}",
-                        short_number(change.rms_before), short_number(change.rms_now),
-                        change.bias_before, change.bias_now, short_number(change.margin_before),
-                        short_number(change.margin_now));
-    const std::string line = print(now.cells[change.cell].test_case);
-    const bool fits =
-        text.size() - text.rfind('\n') + line.size() + 2 <= static_cast<std::size_t>(columns);
-    text += (fits ? "  " : "\n  ") + line + "\n";
-  }
-  text += growth_text(comparison.growth);
-  text += fmt::format(
-      "{} cells compared: {} worse, {} better, {} warned of, {} to the last digit the same",
-      comparison.changes.size(), count(comparison, &CellChange::worse),
-      count(comparison, &CellChange::better), count(comparison, &CellChange::warned), same);
-  if (comparison.only_before + comparison.only_now > 0) {
-    text += fmt::format("; {} cells are only in the earlier one, {} only in this one",
-                        comparison.only_before, comparison.only_now);
-  }
-  return text + fmt::format("\nequals are called worse in {:.0e} of all comparisons at most\n",
-                            kFalseAlarmRate + comparison.growth.false_alarm);
+  const auto worse = [](const CellChange& change) { return change.rows.worse; };
+  return comparison.together.worse || std::ranges::any_of(comparison.changes, worse) ? 1 : 0;
 }
 
 }  // namespace attest

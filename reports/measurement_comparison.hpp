@@ -10,25 +10,33 @@
 
 namespace attest {
 
-/// How often the rows of all cells together call a change worse that is none, at most.
+/// In how many of all comparisons of equals anything is called worse or warned of for its rows, at
+/// most.
 inline constexpr double kFalseAlarmRate = 1e-6;
+
+/// Rows of O that both measured, of one cell or of all together.
+struct RowsChange {
+  double rms_before = 0, rms_now = 0;    // of the error, in row ulps
+  double bias_before = 0, bias_now = 0;  // its mean away from zero, in row ulps
+  Growth errors;                         // of their logarithms: `least` is that of a factor
+  Growth bias;                           // in the direction in which it now is; in row ulps
+  bool worse = false, better = false;    // by less than the rate allows as chance
+  std::string why;                       // a sentence when one of the two is set
+};
 
 /// A cell that both have, by operation and case.
 struct CellChange {
-  std::size_t cell = 0;                  // of the later measurement
-  double rms_before = 0, rms_now = 0;    // of the error of O, in row ulps
-  double bias_before = 0, bias_now = 0;  // its mean away from zero, in row ulps
+  std::size_t cell = 0;  // of the later measurement
+  RowsChange rows;
   double margin_before = 0, margin_now = 0;
-  std::uint64_t rows = 0, changed = 0, larger = 0;  // rows of O; error not the same; error larger
-  double chance = 1;                                // that so many rows got worse by chance
-  bool worse = false, better = false;               // by less than the rate allows as chance
-  bool warned = false;                              // the largest margin jumped
-  std::string why;                                  // a sentence when one of the three is set
+  bool same = false;    // all figures of O and LSE and of each row, to the last bit
+  std::string warning;  // a sentence when the margin jumped
 };
 
 struct MeasurementComparison {
   std::vector<CellChange> changes;              // in the order of the later measurement
-  Growth growth;                                // of the same cells, from their summaries
+  RowsChange together;                          // the rows of all these cells
+  double rate = 0;                              // each test's share of kFalseAlarmRate
   std::uint64_t only_before = 0, only_now = 0;  // cells that the other has not, or not measured
 };
 MeasurementComparison compared(const Measurement& before, const Measurement& now);
@@ -37,7 +45,7 @@ MeasurementComparison compared(const Measurement& before, const Measurement& now
 /// have.
 int exit_code_of(const MeasurementComparison& comparison);
 
-/// What changed, and what it means, in `columns` columns.
+/// What changed, what it means, and what would have been seen, in `columns` columns.
 std::string comparison_text(const MeasurementComparison& comparison, const Measurement& now,
                             int columns);
 

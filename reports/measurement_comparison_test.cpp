@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <span>
 
 #include "properties/oracle_subject.hpp"
 #include "reference/model/model.hpp"
@@ -36,9 +37,9 @@ Subject modelled(const Model& model, Index block = 16) {
   return subject;
 }
 
-Measurement measured(const Subject& subject) {
+Measurement measured(const Subject& subject, std::span<const char* const> lines = kCases) {
   Measurement measurement;
-  for (const char* line : kCases) {
+  for (const char* line : lines) {
     measurement.cells.push_back(measure_cell(subject, Operation::prefill, parse_case(line)));
     EXPECT_EQ(measurement.cells.back().verdict.outcome, Outcome::holds)
         << measurement.cells.back().verdict.why;
@@ -46,13 +47,13 @@ Measurement measured(const Subject& subject) {
   return measurement;
 }
 
-Measurement defective(Defect defect) {
-  return measured(modelled({.exact = {}, .defect = defect, .freedom = {}}));
+Measurement defective(Defect defect, std::span<const char* const> lines = kCases) {
+  return measured(modelled({.exact = {}, .defect = defect, .freedom = {}}), lines);
 }
 
 std::uint64_t worse(const MeasurementComparison& comparison) {
   std::uint64_t count = 0;
-  for (const CellChange& change : comparison.changes) count += change.worse ? 1 : 0;
+  for (const CellChange& change : comparison.changes) count += change.rows.worse ? 1 : 0;
   return count;
 }
 
@@ -61,12 +62,12 @@ TEST(MeasurementComparison, NothingIsWorseThanItself) {
   const MeasurementComparison comparison = compared(right, right);
   ASSERT_EQ(comparison.changes.size(), 2U);
   for (const CellChange& change : comparison.changes) {
-    EXPECT_EQ(change.changed, 0U);
-    EXPECT_FALSE(change.worse || change.better || change.warned);
-    EXPECT_EQ(change.why, "");
+    EXPECT_EQ(change.rows.errors.changed, 0);
+    EXPECT_FALSE(change.rows.worse || change.rows.better);
+    EXPECT_EQ(change.rows.why + change.warning, "");
   }
   EXPECT_EQ(exit_code_of(comparison), 0);
-  EXPECT_NE(comparison_text(comparison, right, 100).find("2 to the last digit the same"),
+  EXPECT_NE(comparison_text(comparison, right, 100).find("2 with the same figures to the last bit"),
             std::string::npos);
 }
 
@@ -78,7 +79,7 @@ TEST(MeasurementComparison, HarmlessChangesAreNotWorse) {
   noisy.exp_share = [](Index row, Index key) { return (row * 31 + key * 17) % 13 / 6.0 - 1; };
   struct Harmless {
     Subject subject;
-    std::uint64_t changed;  // rows, at least; or there is nothing to see
+    int changed;  // rows, at least; or there is nothing to see
   };
   const Harmless all[] = {{modelled({.exact = {}, .freedom = two_steps}), 10},
                           {modelled({.exact = {}, .freedom = noisy}), 10},
@@ -86,9 +87,7 @@ TEST(MeasurementComparison, HarmlessChangesAreNotWorse) {
   for (const auto& [subject, least] : all) {
     const Measurement other = measured(subject);
     const MeasurementComparison comparison = compared(right, other);
-    std::uint64_t changed = 0;
-    for (const CellChange& change : comparison.changes) changed += change.changed;
-    EXPECT_GE(changed, least);
+    EXPECT_GE(comparison.together.errors.changed, least);
     EXPECT_EQ(exit_code_of(comparison), 0) << comparison_text(comparison, other, 100);
     EXPECT_EQ(exit_code_of(compared(other, right)), 0);
   }
@@ -111,6 +110,67 @@ TEST(MeasurementComparison, DefectsWithinTheBoundAreWorse) {
   }
 }
 
+TEST(MeasurementComparison, FewRowsAreNotSaidToHaveGrown) {
+  constexpr const char* kFew[] = {"q=1x1x16x32 kv=1x96x32 causal in=bf16 out=bf16",
+                                  "q=1x1x16x32 kv=1x96x32 causal in=bf16 fill=one_signed"};
+  const Measurement right = defective(Defect::none, kFew);
+  const Measurement wrong = defective(Defect::p_truncated, kFew);
+  // All 16 rows of a cell grow by chance in 2^-16 of all cases, those of both in 2^-32.
+  const MeasurementComparison both = compared(right, wrong);
+  EXPECT_EQ(worse(both), 0U);
+  EXPECT_TRUE(both.together.worse);
+  EXPECT_EQ(exit_code_of(both), 1);
+  const std::string text = comparison_text(both, wrong, 100);
+  EXPECT_EQ(text.find(" worse: the "), text.find("all cells together") + 18) << text;
+  for (const char* part :
+       {"2 cells compared: 0 worse", "; all together worse\n",
+        "2 cells have too few rows to be called worse by themselves: 16 rows all "
+        "grow by chance in 1.5e-05 of all cases; 24 rows would be enough"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+  // Of one cell alone nothing can be said, and so nothing is.
+  Measurement one_before = right, one_now = wrong;
+  one_before.cells.resize(1);
+  one_now.cells.resize(1);
+  const MeasurementComparison one = compared(one_before, one_now);
+  EXPECT_EQ(exit_code_of(one), 0);
+  const std::string said = comparison_text(one, one_now, 100);
+  EXPECT_EQ(said.find("1 cells compared: 0 worse"), 0U) << said;
+  EXPECT_EQ(said.find("grew"), std::string::npos) << said;
+  EXPECT_NE(said.find("too few rows"), std::string::npos) << said;
+  EXPECT_EQ(said.find("nine times in ten"), std::string::npos) << said;
+}
+
+TEST(MeasurementComparison, SaysHowSmallAChangeItWouldHaveSeen) {
+  const Measurement right = defective(Defect::none);
+  const Measurement other = measured(modelled({}, 48));
+  const MeasurementComparison comparison = compared(right, other);
+  const double least = comparison.together.errors.least;
+  EXPECT_GT(least, 0);
+  EXPECT_LT(least, 1) << "not even a factor of e?";
+  EXPECT_NE(comparison_text(comparison, other, 100)
+                .find("nine times in ten would have been seen: errors larger by more than "),
+            std::string::npos);
+  // Errors that are larger by twice that are called worse.
+  Measurement larger = other;
+  for (Cell& cell : larger.cells) {
+    for (double& square : cell.rows.square) square *= std::exp(4 * least);
+  }
+  EXPECT_TRUE(compared(right, larger).together.worse);
+}
+
+TEST(MeasurementComparison, TheSameMeansEveryFigure) {
+  const Measurement right = defective(Defect::none);
+  Measurement other = right;
+  double& figure = other.cells[0].rows.margin[7];
+  figure = std::nextafter(figure, 2);
+  const MeasurementComparison comparison = compared(right, other);
+  EXPECT_FALSE(comparison.changes[0].same);
+  EXPECT_TRUE(comparison.changes[1].same);
+  EXPECT_NE(comparison_text(comparison, right, 100).find("1 with the same figures to the last bit"),
+            std::string::npos);
+}
+
 TEST(MeasurementComparison, AMarginThatJumpsIsWarnedOf) {
   const Measurement right = defective(Defect::none);
   Measurement jumped = right;
@@ -120,8 +180,8 @@ TEST(MeasurementComparison, AMarginThatJumpsIsWarnedOf) {
   cell.o_bounds[0].largest = 0.9;
   cell.o_bounds[2] = {.elements = 1, .median = 0, .largest = 1, .where = {}};  // says nothing
   const MeasurementComparison one = compared(right, jumped);
-  EXPECT_FALSE(one.changes[0].warned);
-  EXPECT_TRUE(one.changes[1].warned);
+  EXPECT_EQ(one.changes[0].warning, "");
+  EXPECT_NE(one.changes[1].warning, "");
   EXPECT_EQ(exit_code_of(one), 0) << "a warning is no verdict";
   EXPECT_NE(comparison_text(one, jumped, 100).find("cell 2 warning: the largest margin went from"),
             std::string::npos);
@@ -131,11 +191,11 @@ TEST(MeasurementComparison, AMarginThatJumpsIsWarnedOf) {
   for (std::size_t i = 0; i < 30; ++i) jumped.cells[0].rows.margin[i] = largest * 1.01;
   jumped.cells[0].o.margin = largest * 1.01;
   const MeasurementComparison many = compared(right, jumped);
-  EXPECT_TRUE(many.changes[0].warned);
-  EXPECT_NE(many.changes[0].why.find("30 rows use more of their bound than any row did"),
+  EXPECT_NE(many.changes[0].warning, "");
+  EXPECT_NE(many.changes[0].warning.find("30 rows use more of their bound than any row did"),
             std::string::npos)
-      << many.changes[0].why;
-  EXPECT_FALSE(compared(jumped, right).changes[0].warned) << "less is no jump";
+      << many.changes[0].warning;
+  EXPECT_EQ(compared(jumped, right).changes[0].warning, "") << "less is no jump";
 }
 
 TEST(MeasurementComparison, OnlyWhatBothHaveIsCompared) {
@@ -166,7 +226,7 @@ TEST(MeasurementComparison, ThePairsOfAFileMayBeOfAnyLength) {
   odd.cells[1].rows.square.assign(odd.cells[1].rows.square.size(), NAN);
   const MeasurementComparison comparison = compared(odd, right);
   ASSERT_EQ(comparison.changes.size(), 1U);
-  EXPECT_FALSE(comparison.changes[0].worse);
+  EXPECT_FALSE(comparison.changes[0].rows.worse);
 }
 
 }  // namespace

@@ -1,40 +1,26 @@
-// Whether errors grew between two runs of the same cells, from their summaries alone: cell by cell,
-// and over all cells together, where a growth too small for any one of them shows. README.md,
-// "Growth". It knows nothing of how cells were run or stored.
+// Whether numbers grew between two runs on the same values, row by row: a sign test, with what it
+// could have seen. README.md, "Growth". It knows nothing of what the numbers are.
 #pragma once
-#include <string>
 #include <vector>
-
-#include "reference/statistics/summary.hpp"
 
 namespace attest {
 
-struct ComparedCell {
-  std::string name;
-  ErrorSummary before, after;
-};
-
-/// A test that says that something grew: "size" or "bias" of a cell; of all cells together "size",
-/// or "count" of the cells in which it grew, with an empty name.
-struct Grown {
-  std::string name, test;
-  double before = 0, after = 0;  // root mean square error or mean error inward, in row ulps; of all
-                                 // cells 1 and the factor; of a count the halves and the cells
-  double chance = 1;             // of as much in equals
-  bool operator==(const Grown&) const = default;
-};
-
+/// Rows of which one number is compared. What changed is as likely to have grown as to have shrunk
+/// where nothing but roundings changed, whatever the numbers are distributed like.
 struct Growth {
-  Index cells = 0, changed = 0;  // compared; of those, whose mean square is not the same
-  double factor = 1;             // of the root mean square error, geometric mean over cells
-  double factor_error = 0;       // standard error of its logarithm
-  std::vector<Grown> grown;      // empty: nothing did that could be seen
-  double false_alarm = 0;        // how likely two equals are to have one
-  double least_factor =
-      0;  // together: would have been seen nine times in ten; infinity: none would
+  int rows = 0, changed = 0, grown = 0;
+  double chance = 1;         // that so many of those that changed grew
+  double chance_shrunk = 1;  // that so many shrank
+  int needed = 0;            // of all rows, to be called grown; more than there are: none would be
+  // Were changes that scatter as these do, but around it instead of 0, they would be called grown
+  // nine times in ten; infinity: nothing would.
+  double least = 0;
 };
 
-/// Domain: summaries of the same cells, of two rows or more each; others are not compared.
-Growth growth_of(const std::vector<ComparedCell>& cells);
+/// `changes` are after - before of each row, or of a growing function of both; `rate` is how often
+/// equals may be called grown.
+/// Domain: 0 < rate < 1. Error: exact but for that of tails.hpp.
+/// Special: a NaN is a row that shrank, an infinity one that grew or shrank.
+Growth growth_of(const std::vector<double>& changes, double rate);
 
 }  // namespace attest

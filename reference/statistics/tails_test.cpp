@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace attest::statistics {
 namespace {
 
@@ -22,6 +24,17 @@ TEST(Tails, LimitsHaveTheirTails) {
     EXPECT_NEAR(normal_tail(normal_limit(p)) / p, 1, 1e-9);
     EXPECT_NEAR(student_tail(student_limit(p, 7.5), 7.5) / p, 1, 1e-6);
   }
+}
+
+TEST(Tails, CoinsHaveLimitsAndShares) {
+  EXPECT_EQ(coin_limit(0.06, 10), 8);  // 56 / 1024, where 7 or more are 176 / 1024
+  EXPECT_EQ(coin_limit(0.05, 10), 9);
+  EXPECT_EQ(coin_limit(0x1p-16, 16), 16);
+  EXPECT_EQ(coin_limit(0x0.ffp-16, 16), 17) << "all heads are not enough";
+  EXPECT_EQ(coin_limit(0.5, 0), 1);
+  EXPECT_NEAR(share_for(3, 3, 0.125), 0.5, 1e-12);
+  EXPECT_NEAR(share_for(8, 10, 56.0 / 1024), 0.5, 1e-12);
+  EXPECT_NEAR(share_for(1, 10, 0.9), 1 - std::pow(0.1, 0.1), 1e-12);
 }
 
 }  // namespace
