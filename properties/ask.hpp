@@ -1,12 +1,19 @@
 // Ask: puts one question to a subject. A refusal, a fault and a misshapen reply become the verdict
-// to return; otherwise the reply has the right shape and every property may read it.
+// to return; otherwise the reply has the right shape and every property may read it. What the
+// testbed could not execute is neither: it is an Error.
 #pragma once
 #include <optional>
+#include <string_view>
 
 #include "reference/subject.hpp"
 #include "reference/verdict.hpp"
 
 namespace attest {
+
+/// The kind of a Fault, or of a finding, that says nothing of the subject: its kernel came to an
+/// instruction that the emulator does not execute. Everything that asks a subject throws Error
+/// then, for the testbed could not tell.
+inline constexpr std::string_view kUnsupported = "unsupported";
 
 struct Answer {
   std::optional<Verdict> instead;  // set: return this, there is nothing to judge

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "properties/ask.hpp"
 #include "properties/counted_subject.hpp"
 #include "properties/domains/domain.hpp"
 #include "properties/domains/hard_cases.hpp"
@@ -109,6 +110,31 @@ TEST(Properties, CausalitySeesPoison) {
   const Verdict verdict = property_named("causality").check(subject, c.problem, make_values(c));
   EXPECT_EQ(verdict.outcome, Outcome::violated);
   EXPECT_NE(verdict.why.find("poison"), std::string::npos) << verdict.why;
+}
+
+TEST(Properties, WhatCannotBeExecutedIsNoVerdict) {
+  Subject subject = oracle_subject();
+  subject.description.counts = true;
+  const auto unsupported = [](const auto&...) {
+    Reply reply;
+    reply.fault = Fault{std::string(kUnsupported), "the emulator does not execute 'fly'"};
+    return reply;
+  };
+  subject.prefill = subject.decode = unsupported;
+  subject.append = unsupported;
+  subject.projection = unsupported;
+  subject.copy_pages = unsupported;
+  for (const Property& property : catalogue()) {
+    const Case c = draw_case(property.name, 1, 0);  // a hard case: there is something to ask
+    try {
+      property.check(subject, c.problem, make_values(c));
+      ADD_FAILURE() << property.name;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(": the emulator does not execute 'fly'"),
+                std::string::npos)
+          << error.what();
+    }
+  }
 }
 
 TEST(Properties, FaultsAndRefusalsAreNotVerdictsOnNumbers) {

@@ -90,6 +90,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   void update(const Run& so_far, double share_done);
+  /// The same for what is no Run; `state` says how far it is.
+  void update(std::string_view state, double share_done);
   /// A line above the bar, whole, flushed.
   void line(std::string_view text);
   void finish();

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "properties/ask.hpp"
 #include "reports/program_record.hpp"
 #include "reports/rendering.hpp"
 
@@ -16,7 +17,7 @@ constexpr std::size_t kNameWidth = 60;  // leaves room for the numbers on a line
 
 /// A reason that the testbed could not tell rather than that the program is wrong.
 bool is_ours(const ProgramFinding& finding) {
-  return finding.kind == "unsupported";
+  return finding.kind == kUnsupported;
 }
 
 std::string counted(std::uint64_t count, std::string_view what) {

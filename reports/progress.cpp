@@ -20,8 +20,8 @@ double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::string state_of(const Run& run, double share) {
-  return fmt::format("{:3.0f} %  {} cases, {:.0f} s{}", 100 * share, run.cases(), run.seconds,
+std::string state_of(const Run& run) {
+  return fmt::format("{} cases, {:.0f} s{}", run.cases(), run.seconds,
                      run.findings.empty() ? "" : fmt::format(", {} findings", run.findings.size()));
 }
 
@@ -33,20 +33,25 @@ Progress::~Progress() {
 }
 
 void Progress::update(const Run& so_far, double share_done) {
+  update(state_of(so_far), share_done);
+}
+
+void Progress::update(std::string_view state, double share_done) {
   const double now = now_seconds();
   if (last_seconds_ < 0 && !terminal_) last_seconds_ = now;  // no line before there is news
   if (now - last_seconds_ < (terminal_ ? kRedrawSeconds : kLineSeconds)) return;
   last_seconds_ = now;
   const double share = std::isfinite(share_done) ? std::clamp(share_done, 0.0, 1.0) : 0.0;
+  const std::string line = fmt::format("{:3.0f} %  {}", 100 * share, state);
   if (terminal_) {
     const int full = static_cast<int>(share * kBarColumns);
-    const std::string text = fmt::format("[{:#<{}}{:.<{}}] {}", "", full, "", kBarColumns - full,
-                                         state_of(so_far, share));
+    const std::string text =
+        fmt::format("[{:#<{}}{:.<{}}] {}", "", full, "", kBarColumns - full, line);
     const auto columns = static_cast<std::size_t>(style_of(out_).columns - 1);
     fmt::print(out_, "\r\x1b[K{}", text.substr(0, columns));
     drawn_ = true;
   } else {
-    fmt::print(out_, "{}\n", state_of(so_far, share));
+    fmt::print(out_, "{}\n", line);
   }
   std::fflush(out_);
 }

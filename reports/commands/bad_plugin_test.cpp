@@ -60,6 +60,21 @@ TEST_F(BadPlugin, GoesWrongInACase) {
   faults(FORGETS_LAST_O, "o");
 }
 
+// Of an instruction that is not emulated nothing follows for the subject, whoever asks it.
+TEST_F(BadPlugin, WhatTheEmulatorDoesNotExecuteIsNotTheSubjectsFault) {
+  const std::string line =
+      fmt::format("q=1x1x2x4 kv=1x2x4 scale={}", static_cast<int>(REACHES_UNSUPPORTED));
+  const std::string strays = " --subject " + plugin("strays");
+  const std::vector<std::string> parts = {
+      "prefill: ", "the emulator does not execute 'multimem.red", "run it on a GPU"};
+  refuses("replay 'oracle_agreement " + line + "'" + strays, parts);
+  std::vector<std::string> with_cell = parts;
+  with_cell.push_back("(while measuring 'prefill " + line + "')");
+  refuses("measure --case '" + line + "'" + strays, with_cell);
+  const Ran healthy = run("measure --case 'q=1x1x2x4 kv=1x2x4 scale=0'" + strays);
+  EXPECT_EQ(healthy.exit_code, 1) << "zeros are the wrong answer, and the subject's";
+}
+
 TEST_F(BadPlugin, AGateNamesWhatIsWrongAndHowToSeeItAgain) {
   const Ran ran = run("gate --subject " + plugin("misbehaves") + " --cases 60");
   EXPECT_EQ(ran.exit_code, 1) << ran.out << ran.err;

@@ -46,30 +46,54 @@ Index tensor_step_of(const Subject& subject, const std::string& numerics) {
   return 0;
 }
 
+/// What cannot be executed or asked is of one cell, which the user may leave out.
+Cell measured_cell(const Subject& subject, const GridCell& cell, Index tensor_step) {
+  try {
+    return measure_cell(subject, cell.operation, cell.test_case, tensor_step);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{} (while measuring '{} {}')", error.what(), name_of(cell.operation),
+                            print(cell.test_case)));
+  }
+}
+
 /// Cell by cell over as many threads as there are subjects. The first exception ends it and is
 /// passed on.
 std::vector<Cell> measured(const std::vector<GridCell>& grid, const std::vector<Subject>& subjects,
                            Index tensor_step) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
   std::vector<Cell> cells(grid.size());
   std::atomic<std::size_t> next = 0;
   std::exception_ptr failed;
   std::mutex mutex;
+  Progress progress(stderr);  // what is printed is the table, whoever reads it
+  std::size_t done = 0;
+  const auto show = [&] {
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    progress.update(fmt::format("{} of {} cells, {:.0f} s", done, grid.size(), seconds),
+                    static_cast<double>(done) / static_cast<double>(grid.size()));
+  };
+  show();
   {
     std::vector<std::jthread> threads;
     for (const Subject& subject : subjects) {
       threads.emplace_back([&] {
         for (std::size_t i = 0; (i = next++) < grid.size();) {
           try {
-            cells[i] = measure_cell(subject, grid[i].operation, grid[i].test_case, tensor_step);
+            cells[i] = measured_cell(subject, grid[i], tensor_step);
           } catch (...) {
             const std::lock_guard lock(mutex);
             if (!failed) failed = std::current_exception();
             next = grid.size();
           }
+          const std::lock_guard lock(mutex);
+          ++done;
+          show();
         }
       });
     }
   }
+  progress.finish();
   if (failed) std::rethrow_exception(failed);
   return cells;
 }

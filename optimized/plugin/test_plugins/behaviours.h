@@ -35,6 +35,7 @@ enum Behaviour {
   COPIES_SCRATCH,        /* lse := scratch */
   ASKS_FOR_NEGATIVE_SCRATCH,
   CRASHES_IN_DECLINES,
+  REACHES_UNSUPPORTED, /* an instruction that the emulator does not execute */
 };
 
 #endif

@@ -22,6 +22,10 @@ __global__ void spin(volatile float* o) {
   }
 }
 
+__global__ void reach_unsupported(float* o) {
+  asm volatile("multimem.red.release.sys.global.add.u32 [%0], 1;" ::"l"(o));
+}
+
 std::int64_t elements_of(const DLTensor& tensor) {
   std::int64_t elements = 1;
   for (int axis = 0; axis < tensor.ndim; ++axis) elements *= tensor.shape[axis];
@@ -47,6 +51,7 @@ std::int32_t prefill(const AttestAttention* a) {
   if (behaviour == WRITES_BEFORE_Q) touch<<<1, 64, 0, stream>>>(q, q - 1);
   if (behaviour == CHANGES_Q) touch<<<1, 64, 0, stream>>>(q, q + 1);
   if (behaviour == WRITES_NULL) touch<<<1, 64, 0, stream>>>(q, nullptr);
+  if (behaviour == REACHES_UNSUPPORTED) reach_unsupported<<<1, 64, 0, stream>>>(o);
   if (behaviour == HANGS) spin<<<1, 64, 0, stream>>>(o);
   // More threads than a block can have: an error that only the runtime's state remembers.
   if (behaviour == DIVIDES_BY_ZERO) touch<<<1, 4096, 0, stream>>>(q, o);
