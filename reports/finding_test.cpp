@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 
+#include "properties/fills.hpp"
 #include "reports/formats.hpp"
 #include "reports/safetensors.hpp"
 #include "reports/sample_run.hpp"
@@ -106,8 +107,14 @@ TEST_F(FindingFiles, ThatAreDamagedAreRefused) {
   EXPECT_THROW(write_finding("/proc/attest", finding, rich_values(), "", ""), Error);
 }
 
+TensorsFile asked(const char* line) {
+  TensorsFile file;
+  file.problem = parse_problem(line);
+  file.values = make_values({.problem = file.problem});
+  return file;
+}
+
 TEST_F(FindingFiles, CertifiedTruthIsWrittenWithItsRadii) {
-  const Problem problem = parse_problem("q=1x1x2x1 kv=1x3x1");
   Certified certified;
   certified.truth = {.extent = {1, 1, 2, 1},
                      .o = {0.1, 0.2},
@@ -117,7 +124,7 @@ TEST_F(FindingFiles, CertifiedTruthIsWrittenWithItsRadii) {
   certified.o_radius = {1e-16, 1e-30};
   certified.lse_radius = {0, 2e-16};
   certified.tier = {Tier::f64, Tier::double_double};
-  write_truth_file(folder_ / "t.safetensors", problem, certified);
+  write_truth_file(folder_ / "t.safetensors", asked("q=1x1x2x1 kv=1x3x1"), certified);
   const MappedFile file(folder_ / "t.safetensors");
   const Safetensors content = parse_safetensors(file.bytes(), "t");
   EXPECT_EQ(content.metadata.at("tiers"), "f64=1 double_double=1");
@@ -127,23 +134,33 @@ TEST_F(FindingFiles, CertifiedTruthIsWrittenWithItsRadii) {
   EXPECT_EQ(radius[1], 1e-30);
 }
 
-TEST_F(FindingFiles, TruthIsWrittenWithItsDigits) {
-  const Problem problem = parse_problem("q=1x1x2x2 kv=1x3x1");
+TEST_F(FindingFiles, TruthIsWrittenWithItsDigitsAndWhatItFollowsFrom) {
+  const TensorsFile asked_for = asked("q=1x1x2x2 kv=1x3x1 in=bf16 out=f16 bias sinks");
   const Truth truth{.extent = {1, 1, 2, 1},
                     .o = {0.1, 0.2},
                     .lse = {-INFINITY, 1},
                     .o_tail = {1e-20, 0},
                     .lse_tail = {0, 0}};
-  write_truth_file(folder_ / "t.safetensors", problem, truth, 50);
+  write_truth_file(folder_ / "t.safetensors", asked_for, truth, 50);
   const MappedFile file(folder_ / "t.safetensors");
   const Safetensors content = parse_safetensors(file.bytes(), "t");
   EXPECT_EQ(content.metadata.at("digits"), "50");
-  EXPECT_EQ(parse_problem(content.metadata.at("problem")), problem);
-  EXPECT_EQ(content.find("o")->shape, (std::vector<Index>{1, 1, 2, 1}));
-  EXPECT_EQ(content.find("lse")->shape, (std::vector<Index>{1, 1, 2}));
-  EXPECT_EQ(content.find("o")->dtype, Dtype::F64);
-  const auto* lse = reinterpret_cast<const double*>(content.find("lse")->bytes.data());
+  EXPECT_EQ(content.find("o_truth")->shape, (std::vector<Index>{1, 1, 2, 1}));
+  EXPECT_EQ(content.find("lse_truth")->shape, (std::vector<Index>{1, 1, 2}));
+  EXPECT_EQ(content.find("o_truth")->dtype, Dtype::F64);
+  EXPECT_EQ(content.find("o")->dtype, Dtype::F16) << "as a kernel would answer";
+  EXPECT_EQ(content.find("lse")->dtype, Dtype::F32);
+  const auto* lse = reinterpret_cast<const double*>(content.find("lse_truth")->bytes.data());
   EXPECT_EQ(lse[0], -INFINITY);
+  // Whoever reads it has the question, too.
+  const TensorsFile read = read_tensors_file(folder_ / "t.safetensors", "");
+  EXPECT_EQ(read.problem, asked_for.problem);
+  EXPECT_EQ(read.values.q, asked_for.values.q);
+  EXPECT_EQ(read.values.k, asked_for.values.k);
+  EXPECT_EQ(read.values.v, asked_for.values.v);
+  EXPECT_EQ(*read.values.bias, *asked_for.values.bias);
+  EXPECT_EQ(*read.values.sinks, *asked_for.values.sinks);
+  EXPECT_EQ((*read.o)[0], 0x1.998p-4) << "0.1 in f16";
 }
 
 }  // namespace

@@ -123,11 +123,13 @@ TensorsFile read_tensors(std::span<const std::byte> bytes, const std::string& fi
                          std::string_view problem_line);
 void write_tensors_file(const std::filesystem::path& path, const Problem& problem,
                         const Values& values);
-/// O and LSE as F64 (with their tails o_tail, lse_tail), and the certified digits in the metadata.
-void write_truth_file(const std::filesystem::path& path, const Problem& problem, const Truth& truth,
-                      int digits);
+/// What `file` holds of what went in, and the truth: as o and lse, rounded to the Problem's output
+/// format and to f32, so that the file can be judged; and as F64, o_truth and lse_truth with their
+/// tails. The certified digits are in the metadata.
+void write_truth_file(const std::filesystem::path& path, const TensorsFile& file,
+                      const Truth& truth, int digits);
 /// The same with the proven radii, o_radius and lse_radius, and tiers_text in the metadata.
-void write_truth_file(const std::filesystem::path& path, const Problem& problem,
+void write_truth_file(const std::filesystem::path& path, const TensorsFile& file,
                       const Certified& certified);
 
 // --- a finding kept as a folder -----------------------------------------------------------------

@@ -12,13 +12,16 @@
 #include "reports/conversion.hpp"
 #include "reports/formats.hpp"
 #include "reports/safetensors.hpp"
+#include "reports/tensor_names.hpp"
 
 namespace attest {
 namespace {
 
-constexpr std::string_view kNames[] = {
-    "q",      "k",        "v",        "bias",     "mask",  "sinks",  "slopes",   "o",         "lse",
-    "o_tail", "lse_tail", "k_scales", "v_scales", "q_len", "kv_len", "o_radius", "lse_radius"};
+std::vector<std::string_view> known_names() {
+  std::vector<std::string_view> names;
+  for (const StoredName& known : kTensorNames) names.push_back(known.name);
+  return names;
+}
 
 /// One file while it is read.
 class Reader {
@@ -57,13 +60,13 @@ class Reader {
 
   // A tensor that would be ignored silently, say `sink`, would make this another Problem.
   void require_known_names() const {
+    const std::vector<std::string_view> known = known_names();
     for (const StoredTensor& tensor : content_.tensors) {
-      if (std::find(std::begin(kNames), std::end(kNames), tensor.name) != std::end(kNames))
-        continue;
-      const std::string near = nearest(tensor.name, kNames);
+      if (std::ranges::find(known, tensor.name) != known.end()) continue;
+      const std::string near = nearest(tensor.name, known);
       throw Error(fmt::format("{}: the tensor {} means nothing here{}; known are {}", file_name_,
                               tensor.name, near.empty() ? "" : ", did you mean " + near + "?",
-                              fmt::join(kNames, ", ")));
+                              fmt::join(known, ", ")));
     }
   }
 

@@ -19,10 +19,7 @@ StoredTensor stored(std::string name, const Tensor& tensor) {
                 {tensor.extent.begin(), tensor.extent.end()}, tensor.bytes);
 }
 
-}  // namespace
-
-void write_tensors_file(const std::filesystem::path& path, const Problem& problem,
-                        const Values& values) {
+Safetensors content_of(const Problem& problem, const Values& values) {
   Safetensors content;
   content.metadata = {{"axes", "bhtd"}, {"problem", print(problem)}};
   content.tensors = {stored("q", values.q), stored("k", values.k), stored("v", values.v)};
@@ -38,41 +35,71 @@ void write_tensors_file(const std::filesystem::path& path, const Problem& proble
     content.tensors.push_back(
         stored("mask", Dtype::BOOL, {mask.batch, mask.queries, mask.keys}, mask.visible));
   }
-  write_whole(path, print_safetensors(content));
-}
-
-namespace {
-
-Safetensors truth_content(const Problem& problem, const Truth& truth) {
-  const std::vector<Index> o_shape(truth.extent.begin(), truth.extent.end());
-  const std::vector<Index> lse_shape(truth.extent.begin(), truth.extent.begin() + 3);
-  Safetensors content;
-  content.metadata = {{"axes", "bhtd"}, {"problem", print(problem)}};
-  content.tensors = {stored("o", Dtype::F64, o_shape, truth.o),
-                     stored("lse", Dtype::F64, lse_shape, truth.lse),
-                     stored("o_tail", Dtype::F64, o_shape, truth.o_tail),
-                     stored("lse_tail", Dtype::F64, lse_shape, truth.lse_tail)};
   return content;
 }
 
-}  // namespace
-
-void write_truth_file(const std::filesystem::path& path, const Problem& problem, const Truth& truth,
-                      int digits) {
-  Safetensors content = truth_content(problem, truth);
-  content.metadata["digits"] = fmt::to_string(digits);
-  write_whole(path, print_safetensors(content));
+/// Numbers on their way into a file, in the format of a kernel's answer. Each is rounded once.
+Tensor rounded(const std::vector<double>& numbers, Format format, const Extent4& extent) {
+  Tensor tensor(format, extent);
+  for (Index flat = 0; flat < tensor.count(); ++flat) {
+    tensor.set(flat, numbers[static_cast<std::size_t>(flat)]);
+  }
+  return tensor;
 }
 
-void write_truth_file(const std::filesystem::path& path, const Problem& problem,
+/// What went in, the truth as a kernel without any error of its own would answer, and as it is.
+class TruthFile {
+ public:
+  TruthFile(const TensorsFile& file, const Truth& truth)
+      : content_(content_of(file.problem, file.values)),
+        o_(rounded(truth.o, file.problem.output, truth.extent)),
+        lse_(rounded(truth.lse, Format::f32,
+                     {truth.extent[0], truth.extent[1], truth.extent[2], 1})),
+        o_shape_(truth.extent.begin(), truth.extent.end()),
+        lse_shape_(truth.extent.begin(), truth.extent.begin() + 3) {
+    content_.tensors.push_back(stored("o", o_));
+    content_.tensors.push_back(stored("lse", dtype_of(lse_.format), lse_shape_, lse_.bytes));
+    add("truth", truth.o, truth.lse);
+    add("tail", truth.o_tail, truth.lse_tail);
+  }
+  TruthFile(const TruthFile&) = delete;  // what is to be written lies in its members
+  TruthFile& operator=(const TruthFile&) = delete;
+
+  void add(std::string_view what, const std::vector<double>& o, const std::vector<double>& lse) {
+    content_.tensors.push_back(stored(fmt::format("o_{}", what), Dtype::F64, o_shape_, o));
+    content_.tensors.push_back(stored(fmt::format("lse_{}", what), Dtype::F64, lse_shape_, lse));
+  }
+  void say(const std::string& key, const std::string& text) { content_.metadata[key] = text; }
+  void write(const std::filesystem::path& path) const {
+    write_whole(path, print_safetensors(content_));
+  }
+
+ private:
+  Safetensors content_;
+  Tensor o_, lse_;
+  std::vector<Index> o_shape_, lse_shape_;
+};
+
+}  // namespace
+
+void write_tensors_file(const std::filesystem::path& path, const Problem& problem,
+                        const Values& values) {
+  write_whole(path, print_safetensors(content_of(problem, values)));
+}
+
+void write_truth_file(const std::filesystem::path& path, const TensorsFile& file,
+                      const Truth& truth, int digits) {
+  TruthFile out(file, truth);
+  out.say("digits", fmt::to_string(digits));
+  out.write(path);
+}
+
+void write_truth_file(const std::filesystem::path& path, const TensorsFile& file,
                       const Certified& certified) {
-  Safetensors content = truth_content(problem, certified.truth);
-  content.metadata["tiers"] = tiers_text(certified);
-  const auto shape_of = [&](const char* name) { return content.find(name)->shape; };
-  content.tensors.push_back(stored("o_radius", Dtype::F64, shape_of("o"), certified.o_radius));
-  content.tensors.push_back(
-      stored("lse_radius", Dtype::F64, shape_of("lse"), certified.lse_radius));
-  write_whole(path, print_safetensors(content));
+  TruthFile out(file, certified.truth);
+  out.add("radius", certified.o_radius, certified.lse_radius);
+  out.say("tiers", tiers_text(certified));
+  out.write(path);
 }
 
 }  // namespace attest

@@ -10,6 +10,7 @@
 #include "reference/oracle/certified.hpp"
 #include "reference/text.hpp"
 #include "reports/commands/commands.hpp"
+#include "reports/commands/meant_file.hpp"
 #include "reports/formats.hpp"
 #include "reports/rendering.hpp"
 
@@ -30,9 +31,10 @@ double largest_of(const std::vector<double>& numbers) {
 
 Truth certify(const TensorsFile& file, const std::string& out) {
   Certified certified = certified_attention(file.problem, file.values);
-  write_truth_file(out, file.problem, certified);
+  write_truth_file(out, file, certified);
   fmt::print(
-      "O ({} numbers) and LSE ({}) written to {}; the truth is within o_radius, at most {}, and "
+      "O ({} numbers) and LSE ({}) written to {} with what they follow from; the truth is within "
+      "o_radius, at most {}, and "
       "lse_radius, at most {}; rows computed in: {}\n",
       certified.truth.o.size(), certified.truth.lse.size(), out,
       short_number(largest_of(certified.o_radius)), short_number(largest_of(certified.lse_radius)),
@@ -44,7 +46,7 @@ Truth by_digits(const TensorsFile& file, const std::string& out, int digits) {
   Truth truth =
       exact_attention(file.problem, file.values, digits == 50 ? Digits::fifty : Digits::hundred);
   const int agreeing = std::min(kDigitsMost, certified_digits(file.problem, file.values));
-  write_truth_file(out, file.problem, truth, agreeing);
+  write_truth_file(out, file, truth, agreeing);
   fmt::print(
       "O ({} numbers) and LSE ({}) written to {}: rounded once to f64 from {} digits; with "
       "their tails {} digits are certified\n",
@@ -73,7 +75,7 @@ int oracle(const OracleOptions& options) {
   std::error_code failed;
   const std::filesystem::path path = options.what;
   TensorsFile file;
-  if (std::filesystem::exists(path, failed) || path.extension() == ".safetensors") {
+  if (is_meant_as_file(options.what)) {
     file = read_tensors_file(path, options.problem);
   } else {
     const Case test_case = parse_case(options.what);

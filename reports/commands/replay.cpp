@@ -9,6 +9,7 @@
 #include "reference/text.hpp"
 #include "reports/commands/commands.hpp"
 #include "reports/commands/emulation.hpp"
+#include "reports/commands/meant_file.hpp"
 #include "reports/commands/subjects.hpp"
 #include "reports/formats.hpp"
 #include "reports/rendering.hpp"
@@ -31,7 +32,7 @@ Asked asked_of(const ReplayOptions& options) {
     StoredFinding stored = read_finding(path);
     asked = {stored.property,          stored.subject,           print(stored.test_case),
              stored.test_case.problem, std::move(stored.values), stored.emulation};
-  } else if (std::filesystem::exists(path, failed) || path.extension() == ".safetensors") {
+  } else if (is_meant_as_file(options.what)) {
     TensorsFile file = read_tensors_file(path, options.problem);
     asked = {"", "", print(file.problem), std::move(file.problem), std::move(file.values)};
   } else {
