@@ -1,6 +1,8 @@
 // The one-line text of a Problem and of a Case: one table of keys, in the order in which they are
 // printed, each with how it is written and how it is read. Keys are stable for ever: lines live in
-// corpora and in people's notes. The grammar, for people, is in reference/README.md.
+// corpora and in people's notes. For people the table is a list: case_words.hpp.
+#include "reference/case_words.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,6 +19,7 @@ namespace {
 constexpr std::size_t kFillNameMax = 64;  // longer than any name worth typing
 
 struct Key : Word {
+  std::string_view what, left_out;  // for people, as in CaseWord
   /// The value as printed; empty for a flag that is set; nothing when it is the default.
   std::optional<std::string> (*written)(const Case&);
   void (*read)(const Piece& value, const Word& word, Case& into);
@@ -64,7 +67,7 @@ void read_window(const Piece& value, const Word& word, Case& into) {
   const std::size_t comma = value.text.find(',');
   if (comma == std::string_view::npos) {
     value.refuse(fmt::format("{} has no comma", quoted(value.text)),
-                 fmt::format("legal is {}", word.form));
+                 fmt::format("legal is {}, each a count of keys or inf", word.form));
   }
   into.problem.window_left = read_bound(value.from(0, comma), word);
   into.problem.window_right = read_bound(value.from(comma + 1), word);
@@ -98,15 +101,20 @@ void read_fill(const Piece& value, const Word& word, Case& into) {
 }
 
 template <bool Problem::*kField>
-constexpr Key flag(std::string_view name) {
+constexpr Key flag(std::string_view name, std::string_view what) {
   return {{name, name},
+          what,
+          "no",
           [](const Case& c) { return unless(!(c.problem.*kField), ""); },
           [](const Piece&, const Word&, Case& into) { into.problem.*kField = true; }};
 }
 
 template <Index Problem::*kField>
-constexpr Key count(std::string_view name, std::string_view form) {
+constexpr Key count(std::string_view name, std::string_view form, std::string_view what,
+                    std::string_view left_out) {
   return {{name, form},
+          what,
+          left_out,
           [](const Case& c) {
             return unless(c.problem.*kField == Problem{}.*kField, shortest(c.problem.*kField));
           },
@@ -116,8 +124,11 @@ constexpr Key count(std::string_view name, std::string_view form) {
 }
 
 template <std::vector<Index> Problem::*kField>
-constexpr Key lengths(std::string_view name, std::string_view form) {
+constexpr Key lengths(std::string_view name, std::string_view form, std::string_view what,
+                      std::string_view left_out) {
   return {{name, form},
+          what,
+          left_out,
           [](const Case& c) {
             const auto& list = c.problem.*kField;
             return unless(list.empty(), fmt::format("{}", fmt::join(list, ",")));
@@ -128,8 +139,11 @@ constexpr Key lengths(std::string_view name, std::string_view form) {
 }
 
 template <auto kField, auto kNames>
-constexpr Key named(std::string_view name, std::string_view form) {
+constexpr Key named(std::string_view name, std::string_view form, std::string_view what,
+                    std::string_view left_out) {
   return {{name, form},
+          what,
+          left_out,
           [](const Case& c) {
             const auto value = c.problem.*kField;
             return unless(value == Problem{}.*kField, std::string(name_of(value)));
@@ -143,19 +157,26 @@ constexpr Key named(std::string_view name, std::string_view form) {
 // q and kv are printed always, so that no line is empty and every line says how large it is.
 const Key kKeys[] = {
     {{"q", "q=BATCHxQUERY_HEADSxQUERIESxDEPTH"},
+     "extents of the queries; DEPTH is the width of q and k",
+     "1x1x1x1",
      [](const Case& c) -> std::optional<std::string> {
        const Problem& p = c.problem;
        return fmt::format("{}x{}x{}x{}", p.batch, p.query_heads, p.queries, p.depth);
      },
      read_q},
     {{"kv", "kv=KV_HEADSxKEYSxV_DEPTH"},
+     "extents of keys and values; KV_HEADS divides QUERY_HEADS",
+     "1x1x1",
      [](const Case& c) -> std::optional<std::string> {
        return fmt::format("{}x{}x{}", c.problem.kv_heads, c.problem.keys, c.problem.v_depth);
      },
      read_kv},
-    named<&Problem::input, format_names>("in", "in=FORMAT"),
-    named<&Problem::output, format_names>("out", "out=FORMAT"),
+    named<&Problem::input, format_names>("in", "in=f32|f16|bf16|e4m3|e5m2", "format of q, k and v",
+                                         "f32"),
+    named<&Problem::output, format_names>("out", "out=f32|f16|bf16", "format of o", "f32"),
     {{"scale", "scale=NUMBER"},
+     "multiplies q.k",
+     "1/sqrt(DEPTH), rounded to f32",
      [](const Case& c) {
        return unless(c.problem.scale == default_scale(c.problem.depth), shortest(c.problem.scale));
      },
@@ -163,32 +184,47 @@ const Key kKeys[] = {
        into.problem.scale = read_number<float>(value, word.form);
      }},
     {{"softcap", "softcap=NUMBER"},
+     "logits become NUMBER tanh(logit / NUMBER); 0 is off",
+     "0",
      [](const Case& c) { return unless(c.problem.softcap == 0, shortest(c.problem.softcap)); },
      [](const Piece& value, const Word& word, Case& into) {
        into.problem.softcap = read_number<double>(value, word.form);
      }},
-    flag<&Problem::causal>("causal"),
-    named<&Problem::alignment, alignment_names>("align", "align=NAME"),
-    {{"window", "window=LEFT,RIGHT, each a count of keys or inf"},
+    flag<&Problem::causal>("causal", "no query sees a key after its own position"),
+    named<&Problem::alignment, alignment_names>(
+        "align", "align=bottom_right|top_left",
+        "which query and key stand at the same position: the last of both, or the first",
+        "bottom_right"),
+    {{"window", "window=LEFT,RIGHT"},
+     "how many keys to either side of its position a query sees, each a count or inf",
+     "inf,inf",
      [](const Case& c) {
        const Index left = c.problem.window_left, right = c.problem.window_right;
        return unless(left == kUnbounded && right == kUnbounded,
                      bound_text(left) + "," + bound_text(right));
      },
      read_window},
-    flag<&Problem::bias>("bias"),
-    flag<&Problem::alibi>("alibi"),
-    flag<&Problem::sinks>("sinks"),
-    flag<&Problem::mask>("mask"),
-    lengths<&Problem::query_lengths>("q_len", "q_len=LENGTH,LENGTH,... one per batch entry"),
-    lengths<&Problem::key_lengths>("kv_len", "kv_len=LENGTH,LENGTH,... one per batch entry"),
-    named<&Problem::empty_row, empty_row_names>("empty", "empty=NAME"),
-    named<&Problem::lse_base, log_base_names>("lse", "lse=NAME"),
-    named<&Problem::layout, layout_names>("layout", "layout=NAME"),
-    count<&Problem::spare_slots>("spare", "spare=SLOTS"),
-    count<&Problem::splits>("splits", "splits=PARTS"),
-    count<&Problem::chunk>("chunk", "chunk=TOKENS"),
-    {{"cache", "cache=FORMAT"},
+    flag<&Problem::bias>("bias", "a number per query and key is added to the logits"),
+    flag<&Problem::alibi>("alibi", "slopes times the distance are subtracted from the logits"),
+    flag<&Problem::sinks>("sinks", "a logit per head joins the row sum, with no value"),
+    flag<&Problem::mask>("mask", "which keys a query sees is said one by one"),
+    lengths<&Problem::query_lengths>("q_len", "q_len=LENGTH,LENGTH,...",
+                                     "queries that exist, one number per batch entry", "all"),
+    lengths<&Problem::key_lengths>("kv_len", "kv_len=LENGTH,LENGTH,...",
+                                   "keys that exist, one number per batch entry", "all"),
+    named<&Problem::empty_row, empty_row_names>("empty", "empty=zero|nan",
+                                                "what o is in a row that sees no key", "zero"),
+    named<&Problem::lse_base, log_base_names>("lse", "lse=e|two", "which logarithm lse is", "e"),
+    named<&Problem::layout, layout_names>("layout", "layout=bhtd|bthd",
+                                          "axes in memory: heads before rows, or rows before heads",
+                                          "bhtd"),
+    count<&Problem::spare_slots>("spare", "spare=SLOTS", "cache slots behind the last key", "0"),
+    count<&Problem::splits>("splits", "splits=PARTS", "parts of the keys in a decode", "1"),
+    count<&Problem::chunk>("chunk", "chunk=TOKENS", "tokens of a step, where steps are compared",
+                           "1"),
+    {{"cache", "cache=f32|f16|bf16|e4m3|e5m2|i8"},
+     "format of k and v as stored",
+     "that of in",
      [](const Case& c) {
        const auto& cache = c.problem.cache;
        return unless(!cache, cache ? std::string(name_of(*cache)) : std::string());
@@ -196,15 +232,27 @@ const Key kKeys[] = {
      [](const Piece& value, const Word&, Case& into) {
        into.problem.cache = static_cast<Format>(read_name(value, format_names()));
      }},
-    named<&Problem::scales, scales_names>("scales", "scales=NAME"),
-    count<&Problem::page_size>("page", "page=SLOTS"),
-    count<&Problem::page_order>("order", "order=NUMBER"),
-    count<&Problem::ring>("ring", "ring=SLOTS"),
-    named<&Problem::rope, rope_names>("rope", "rope=NAME"),
+    named<&Problem::scales, scales_names>(
+        "scales", "scales=none|tensor|head|token",
+        "factors on stored k and v: one for all, per head or per token; with 8-bit caches only",
+        "none"),
+    count<&Problem::page_size>("page", "page=SLOTS", "slots of a page of the cache; 0: no pages",
+                               "0"),
+    count<&Problem::page_order>("order", "order=NUMBER",
+                                "seed of where pages lie in memory; 0: in order", "0"),
+    count<&Problem::ring>(
+        "ring", "ring=SLOTS",
+        "slots of a cache that is a ring, which needs a left window; 0: it is none", "0"),
+    named<&Problem::rope, rope_names>("rope", "rope=none|halves|pairs",
+                                      "how an append turns keys, which have an even depth", "none"),
     {{"fill", "fill=NAME"},
+     "what values are made of: `attest list fills`",
+     "normal",
      [](const Case& c) { return unless(c.fill == "normal", c.fill); },
      read_fill},
     {{"seed", "seed=NUMBER"},
+     "which values of that kind",
+     "0",
      [](const Case& c) { return unless(c.seed == 0, shortest(c.seed)); },
      [](const Piece& value, const Word& word, Case& into) {
        into.seed = read_number<std::uint64_t>(value, word.form);
@@ -253,6 +301,15 @@ Case parsed(std::string_view line, std::size_t key_count) {
 }
 
 }  // namespace
+
+std::vector<CaseWord> case_words() {
+  std::vector<CaseWord> words;
+  for (std::size_t n = 0; n < std::size(kKeys); ++n) {
+    const Key& key = kKeys[n];
+    words.push_back({key.name, key.form, key.what, key.left_out, n < kProblemKeys});
+  }
+  return words;
+}
 
 std::string print(const Problem& problem) {
   return printed({.problem = problem}, kProblemKeys);

@@ -20,15 +20,19 @@ constexpr std::string_view kEven = "even", kPowerOfTwo = "power_of_two";
 
 using Path = PrecisionPath;
 constexpr PrecisionField kFields[] = {
-    {"p_format", "p_format=FORMAT", "what weights are rounded to before they meet V",
-     &Path::p_format},
-    {"exp_error", "exp_error=NUMBER", "relative error of the exponential; 0: correctly rounded",
+    {"p_format", "p_format=FORMAT",
+     "what weights are rounded to before they meet V; f32: they are not", &Path::p_format},
+    {"exp_error", "exp_error=NUMBER",
+     "relative error of the exponential; one ulp of f32, 2^-23, is always allowed",
      &Path::exp_error, 0, 1},
-    {"log_error", "log_error=NUMBER", "absolute error of the logarithm in LSE, nats",
+    {"log_error", "log_error=NUMBER",
+     "absolute error of the logarithm in LSE, nats, besides that of its roundings",
      &Path::log_error, 0, 1},
-    {"tanh_error", "tanh_error=NUMBER", "relative error of tanh in softcap", &Path::tanh_error, 0,
-     1},
-    {"division_error", "division_error=NUMBER", "relative error of 1/l and the product with it",
+    {"tanh_error", "tanh_error=NUMBER",
+     "relative error of tanh in softcap; one ulp of f32, 2^-23, is always allowed",
+     &Path::tanh_error, 0, 1},
+    {"division_error", "division_error=NUMBER",
+     "relative error of 1/l and the product with it; three roundings, 3 2^-24, are always allowed",
      &Path::division_error, 0, 1},
     {"key_block", "key_block=KEYS", "least number of keys between two rescales; 1: unknown",
      &Path::key_block, 1, kMany},
@@ -214,6 +218,24 @@ std::span<const PrecisionField> precision_fields() {
 }
 std::span<const KnownPath> known_paths() {
   return kKnownPaths;
+}
+
+std::string default_text(const PrecisionField& field) {
+  return std::visit(
+      [&](auto place) -> std::string {
+        using Place = decltype(place);
+        if constexpr (std::is_same_v<Place, Format Path::*>) {
+          return std::string(name_of(Path{}.*place));
+        } else if constexpr (std::is_same_v<Place, PartPlace>) {
+          return print_part(Path{}.*place.value);
+        } else if constexpr (std::is_same_v<Place, bool Path::*>) {
+          return Path{}.*place ? "yes" : "no";
+        } else {
+          const std::string number = shortest(Path{}.*place);
+          return field.name == "key_block" ? number + ", or block where that is given" : number;
+        }
+      },
+      field.place);
 }
 
 std::string print_part(Index part) {

@@ -32,6 +32,9 @@ struct PrecisionField {
 /// In the order in which they are printed.
 std::span<const PrecisionField> precision_fields();
 
+/// What a line that does not have the field says of it, for people.
+std::string default_text(const PrecisionField& field);
+
 /// `even`, `power_of_two` or the number itself; nothing for a text that is none of these.
 std::string print_part(Index part);
 std::optional<Index> part_named(std::string_view text);

@@ -1,6 +1,7 @@
 // Lines survive the round trip, and every wrong line is refused with its column and a way out.
 #include "reference/text.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -8,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/case_words.hpp"
 #include "reference/random_problem.hpp"
 
 namespace attest {
@@ -80,6 +82,38 @@ TEST(CaseText, EveryFieldHasItsPlace) {
   EXPECT_EQ(print(c), line);
   EXPECT_EQ(parse_case(line), c);
   EXPECT_EQ(parse_problem(print(c.problem)), c.problem);
+}
+
+// What people are told of words is what the parser makes of them.
+TEST(CaseText, TheListOfWordsIsTrue) {
+  for (const CaseWord& word : case_words()) {
+    EXPECT_FALSE(word.what.empty()) << word.name;
+    if (word.form == word.name) {
+      EXPECT_EQ(print(parse_case(word.name)), "q=1x1x1x1 kv=1x1x1 " + std::string(word.name));
+      continue;
+    }
+    EXPECT_TRUE(word.form.starts_with(std::string(word.name) + "=")) << word.form;
+    // A value that stands for itself changes nothing.
+    const std::string given = std::string(word.name) + "=" + std::string(word.left_out);
+    if (given.find(' ') == std::string::npos && word.left_out != "all")
+      EXPECT_EQ(parse_case(given), parse_case("q=1x1x1x1 kv=1x1x1")) << given;
+    // Every value that is named is legal; an 8-bit cache is what scales need, pairs an even depth.
+    std::string value = std::string(word.form.substr(word.name.size() + 1));
+    if (value.find('|') == std::string::npos) continue;
+    for (std::size_t start = 0; start < value.size();) {
+      const std::size_t stop = std::min(value.find('|', start), value.size());
+      const std::string one = std::string(word.name) + "=" + value.substr(start, stop - start);
+      const std::string line = "q=1x1x1x2 " + one + (word.name == "scales" ? " cache=e4m3" : "");
+      EXPECT_NO_THROW(parse_case(line)) << line;
+      start = stop + 1;
+    }
+  }
+  std::string all;
+  for (const CaseWord& word : case_words()) all += fmt::format(" {}", word.name);
+  EXPECT_EQ(
+      all,
+      " q kv in out scale softcap causal align window bias alibi sinks mask q_len kv_len empty "
+      "lse layout spare splits chunk cache scales page order ring rope fill seed");
 }
 
 TEST(CaseText, OrderAndBlanksAreFree) {

@@ -18,6 +18,13 @@ namespace attest {
 enum class Stage : std::uint8_t { scores, exp, p_cast, row_sum, pv, output_cast };
 inline constexpr std::array<std::string_view, 6> kStageNames = {"scores",  "exp", "p_cast",
                                                                 "row_sum", "pv",  "output_cast"};
+inline constexpr std::array<std::string_view, 6> kStageMeanings = {
+    "the sum of q.k; and scale, softcap, bias and ALiBi, where logits have any of the last three",
+    "the exponent and the exponential, also where a maximum rises or parts join",
+    "the weight's rounding to p_format",
+    "the sum of weights and what divides by it; LSE",
+    "the sum of P V, its rescaling and combination",
+    "the rounding of O to its format"};
 using Stages = std::bitset<kStageNames.size()>;
 inline Stages only(Stage stage) {
   return Stages(1ULL << static_cast<unsigned>(stage));

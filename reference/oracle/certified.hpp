@@ -15,6 +15,8 @@ namespace attest {
 enum class Tier : std::uint8_t { f64, double_double, fifty, hundred, two_hundred };
 inline constexpr std::array<std::string_view, 5> kTierNames = {"f64", "double_double", "fifty",
                                                                "hundred", "two_hundred"};
+inline constexpr std::array<std::string_view, 5> kTierMeanings = {
+    "double, 53 bits", "two doubles, 106 bits", "50 digits", "100 digits", "200 digits"};
 
 /// How small a radius must be, per element like Truth; empty: any finite one will do. Infinite: it
 /// need not even be finite.

@@ -123,12 +123,12 @@ void ZTally::find_alarms(ZSummary& z) const {
   }
   double row_largest = 0;
   for (const Standardised* one : directions) row_largest = std::max(row_largest, one->largest);
-  test("row", row_largest, row_limit);
-  test("element", z.largest, limit_of_many(elements_));
+  test(kRowTest, row_largest, row_limit);
+  test(kElementTest, z.largest, limit_of_many(elements_));
   z.false_alarm = static_cast<double>(kDirections) * 2 * normal_tail(kTotalLimit / kDeviationMost) +
                   2 * kManyFalseAlarm;
   if (rows_ < kRowsLeast) return;
-  test("chi_square", z.chi_square,
+  test(kChiSquareTest, z.chi_square,
        kDeviationMost * kDeviationMost + kTotalLimit * z.chi_square_error);
   z.false_alarm += student_tail(kTotalLimit, static_cast<double>(rows_ - 1));
 }

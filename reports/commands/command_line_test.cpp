@@ -194,6 +194,36 @@ TEST_F(CommandLine, OracleSaysHowFarTheTruthMayBe) {
   EXPECT_GT(fs::file_size(folder_ / "truth.safetensors"), 3U * 2 * 9 * 16 * 8);
 }
 
+TEST_F(CommandLine, OracleMakesAFileThatCanBeJudged) {
+  for (const char* line :
+       {"q=1x4x9x16 kv=2x9x16 causal in=bf16 out=bf16",
+        "q=2x4x5x8 kv=2x7x8 in=f16 out=f16 causal window=3,0 bias alibi sinks mask q_len=5,3 "
+        "kv_len=7,2 lse=two layout=bthd cache=e4m3 scales=head",
+        "q=1x1x3x4 kv=1x2x4 softcap=3 empty=nan causal"}) {
+    for (const char* digits : {"", " --digits 50"}) {
+      const Ran asked = run("oracle '" + std::string(line) + "' -o f.safetensors" + digits);
+      EXPECT_EQ(asked.exit_code, 0) << line << asked.err;
+      const Ran judged = run("judge f.safetensors --path f32");
+      EXPECT_EQ(judged.exit_code, 0) << line << judged.out << judged.err;
+      EXPECT_NE(judged.out.find(", 0 refused"), std::string::npos) << judged.out;
+      EXPECT_EQ(judged.out.find(" inf at"), std::string::npos) << judged.out;
+    }
+    // Its tensors are those of the line: the truth of both is the same.
+    EXPECT_EQ(run("oracle f.safetensors -o g.safetensors --digits 50").exit_code, 0);
+    EXPECT_EQ(text_of(folder_ / "f.safetensors"), text_of(folder_ / "g.safetensors")) << line;
+  }
+}
+
+TEST_F(CommandLine, AMissingFileIsNoCaseLine) {
+  for (const char* command : {"oracle", "replay", "judge"}) {
+    for (const char* file : {"absent.safetensors", "no/where", "absent.st"}) {
+      refuses(std::string(command) + " " + file, {file, "No such file"});
+    }
+  }
+  refuses("oracle 'q=1x1x1x1 kv=1x1x1 scale=0.5 fil=x'", {"did you mean 'fill'?"});
+  refuses("replay causalty", {"did you mean 'causality'?"});
+}
+
 TEST_F(CommandLine, OracleSaysHowManyDigitsItCertifies) {
   for (const char* digits : {"50", "100"}) {
     const Ran ran = run("oracle 'q=1x2x9x16 kv=1x9x16 causal' -o truth.safetensors --digits " +
@@ -251,8 +281,8 @@ TEST_F(CommandLine, ComparesWithAnEarlierMeasurement) {
   EXPECT_EQ(run(grid + "--json before.json").exit_code, 0);
   const Ran same = run(grid + "--compare before.json");
   EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
-  EXPECT_NE(same.out.find("2 cells compared: 0 worse, 0 better, 0 warned of, 2 to the last digit "
-                          "the same"),
+  EXPECT_NE(same.out.find("2 cells compared: 0 worse, 0 better, 0 warned of, 2 with the same "
+                          "figures to the last bit"),
             std::string::npos)
       << same.out;
   const Ran other = run(grid + "--seed 2 --compare before.json");
@@ -288,6 +318,48 @@ TEST_F(CommandLine, ListsWhatItsCataloguesHold) {
     EXPECT_NE(ran.out.find(part), std::string::npos) << part;
   }
   EXPECT_EQ(run("list formats").out.find("f32"), 0U);
+  EXPECT_NE(run("list precision")
+                .out.find("key_block=KEYS               least number of keys between "
+                          "two rescales; 1: unknown; default 1, or block"),
+            std::string::npos);
+}
+
+// Words that people read on a page are those that the program prints.
+TEST_F(CommandLine, PagesHoldTheLists) {
+  for (const auto& [what, page] : {std::pair{"case", "reference/README.md"},
+                                   {"tensors", "reports/README.md"},
+                                   {"metadata", "reports/README.md"}}) {
+    const std::string list = run(std::string("list ") + what).out;
+    std::string block = "\n";
+    for (std::size_t start = 0; start < list.size();) {
+      const std::size_t stop = list.find('\n', start) + 1;
+      block += "    " + list.substr(start, stop - start);
+      start = stop;
+    }
+    EXPECT_GT(block.size(), 200U);
+    EXPECT_NE(text_of(fs::path(ATTEST_SOURCE) / page).find(block), std::string::npos)
+        << page << " does not hold what `attest list " << what << "` prints, indented:" << block;
+  }
+}
+
+// What tables and files call things, help explains.
+TEST_F(CommandLine, EveryNameOfAMeasurementIsListed) {
+  for (const auto& [what, names] :
+       {std::pair{"bounds", "order_free running quantised"},
+        {"directions", "inward offset scattered sharper others row element chi_square"},
+        {"biases", "weights output scale exponential"},
+        {"stages", "scores exp p_cast row_sum pv output_cast"},
+        {"tiers", "f64 double_double fifty hundred two_hundred"}}) {
+    const std::string list = run(std::string("list ") + what).out;
+    std::string seen;
+    for (std::size_t start = 0; start < list.size(); start = list.find('\n', start) + 1) {
+      const std::string line = list.substr(start, list.find('\n', start) - start);
+      seen += (seen.empty() ? "" : " ") + line.substr(0, line.find(' '));
+      EXPECT_GT(line.size(), line.find_first_not_of(' ', line.find(' ')) + 5) << line;
+    }
+    EXPECT_EQ(seen, names);
+    EXPECT_NE(run("measure --help").out.find(what), std::string::npos) << what;
+  }
 }
 
 }  // namespace

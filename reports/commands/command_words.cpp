@@ -82,14 +82,15 @@ CommandWord replay_words(ReplayOptions& options) {
                       .act = [&options] { return replay(options); },
                       .options = {}};
   command.options = {{.name = "what",
-                      .what = "case line, safetensors file or finding's folder",
+                      .what = "case line (`attest list case`), safetensors file (`attest list "
+                              "tensors`) or finding's folder",
                       .place = &options.what,
                       .required = true},
                      {.name = "--property",
                       .what = "else what the finding says, or all",
                       .place = &options.property},
                      {.name = "--problem",
-                      .what = "words of a case line, for a safetensors file",
+                      .what = "words of a case line (`attest list case`), for a safetensors file",
                       .place = &options.problem},
                      {.name = "--subject",
                       .what = "as for gate; else what the finding says",
@@ -139,12 +140,16 @@ CommandWord oracle_words(OracleOptions& options) {
           .example = "attest oracle mine.safetensors -o truth.safetensors --problem causal",
           .act = [&options] { return oracle(options); },
           .options = {{.name = "what",
-                       .what = "case line or safetensors file",
+                       .what = "case line (`attest list case`) or safetensors file (`attest list "
+                               "tensors`)",
                        .place = &options.what,
                        .required = true},
-                      {.name = "-o,--out", .what = "file to write", .place = &options.out},
+                      {.name = "-o,--out",
+                       .what = "safetensors file: inputs, o and lse for `attest judge`, and both "
+                               "truer than any kernel",
+                       .place = &options.out},
                       {.name = "--problem",
-                       .what = "words of a case line, for a safetensors file",
+                       .what = "words of a case line (`attest list case`), for a safetensors file",
                        .place = &options.problem},
                       {.name = "--digits",
                        .what = "50 or 100 in every row, not a proven radius; 0: the radius",
@@ -168,7 +173,7 @@ std::vector<OptionWord> grid_words(MeasureCommand& options) {
            .place = &options.rows,
            .problem = count_error},
           {.name = "--problem",
-           .what = "words of a case line that every cell has",
+           .what = "words of a case line (`attest list case`) that every cell has",
            .place = &options.problem},
           {.name = "--case",
            .what = "a case line to measure instead of a grid; may be given more than once",
@@ -176,31 +181,36 @@ std::vector<OptionWord> grid_words(MeasureCommand& options) {
 }
 
 CommandWord judge_words(JudgeOptions& options) {
-  return {.name = "judge",
-          .what = "anybody's output, from any machine or framework, element by element",
-          .example = "attest judge out.safetensors --problem causal --path 'fa2 block=128'",
-          .act = [&options] { return judge(options); },
-          .options = {{.name = "what",
-                       .what = "safetensors file: q, k, v, what else went in, and o or lse or both",
-                       .place = &options.what,
-                       .required = true},
-                      {.name = "--problem",
-                       .what = "words of a case line: causal, scale=, align=, lse=two, ...",
-                       .place = &options.problem},
-                      {.name = "--path",
-                       .what = "how the kernel rounds: a name of `attest list paths`, fields of "
-                               "`attest list precision`, or both; else the file's entry precision",
-                       .place = &options.path},
-                      {.name = "--json", .what = "file for the verdict", .place = &options.json},
-                      {.name = "-o,--out",
-                       .what = "safetensors file for margins and accepted ranges of all elements",
-                       .place = &options.out}}};
+  return {
+      .name = "judge",
+      .what = "anybody's output, from any machine or framework, element by element",
+      .example = "attest judge out.safetensors --problem causal --path 'fa2 block=128'",
+      .act = [&options] { return judge(options); },
+      .options = {{.name = "what",
+                   .what = "safetensors file: q, k, v, what else went in, and o or lse or both: "
+                           "`attest list tensors` and `metadata`",
+                   .place = &options.what,
+                   .required = true},
+                  {.name = "--problem",
+                   .what = "words of a case line (`attest list case`): causal, scale=, lse=two, "
+                           "...",
+                   .place = &options.problem},
+                  {.name = "--path",
+                   .what = "how the kernel rounds: a name of `attest list paths`, fields of "
+                           "`attest list precision`, or both; else the file's entry precision",
+                   .place = &options.path},
+                  {.name = "--json", .what = "file for the verdict", .place = &options.json},
+                  {.name = "-o,--out",
+                   .what = "safetensors file for margins and accepted ranges of all elements",
+                   .place = &options.out}}};
 }
 
 CommandWord measure_words(MeasureCommand& options) {
   CommandWord command{
       .name = "measure",
-      .what = "how large a subject's errors are, over a grid; or what its kernels cost",
+      .what =
+          "how large a subject's errors are, over a grid; or what its kernels cost. `attest "
+          "list` says what bounds, directions, biases, stages and tiers are",
       .example =
           "attest measure --subject ./mine.so --lengths 64,1024 --json now.json\n"
           "  attest measure --cost --call 'decode q=1x8x1x128 kv=1x512x128 in=bf16'",
@@ -327,10 +337,12 @@ std::vector<CommandWord> command_words(AllOptions& options) {
        .what = "every name there is",
        .example = "attest list properties",
        .act = [&options] { return list(options.list); },
-       .options = {
-           {.name = "what",
-            .what = "properties, fills, numerics, checks, subjects, mutants, paths, precision, ...",
-            .place = &options.list}}});
+       .options = {{.name = "what",
+                    .what =
+                        "properties, fills, formats, numerics, checks, subjects, mutants, paths, "
+                        "precision, case (words of a case line), tensors and metadata (of files), "
+                        "bounds, directions, biases, stages and tiers (of measure), ...; else all",
+                    .place = &options.list}}});
   return commands;
 }
 

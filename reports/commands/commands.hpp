@@ -129,8 +129,7 @@ struct RunCommand {
 };
 int run(const RunCommand& options);
 
-/// properties, fills, formats, features, numerics, checks, subjects, mutants, wrong_answers, paths
-/// or precision; empty: all of them.
+/// A section of list.cpp; empty: all of them.
 int list(const std::string& what);
 
 /// The version, and the first words of every run.

@@ -11,10 +11,16 @@
 #include "properties/fills.hpp"
 #include "properties/property.hpp"
 #include "properties/wrong_answers.hpp"
+#include "reference/bound/acceptance.hpp"
+#include "reference/case_words.hpp"
+#include "reference/model/model.hpp"
+#include "reference/oracle/certified.hpp"
 #include "reference/precision_text.hpp"
+#include "reference/statistics/directions.hpp"
 #include "reference/text.hpp"
 #include "reports/commands/commands.hpp"
 #include "reports/commands/subjects.hpp"
+#include "reports/tensor_names.hpp"
 
 namespace attest {
 namespace {
@@ -94,8 +100,64 @@ Rows paths() {
 
 Rows precision() {
   Rows rows;
-  for (const PrecisionField& field : precision_fields()) rows.emplace_back(field.form, field.what);
+  for (const PrecisionField& field : precision_fields()) {
+    rows.emplace_back(field.form, fmt::format("{}; default {}", field.what, default_text(field)));
+  }
   return rows;
+}
+
+Rows case_line() {
+  Rows rows;
+  for (const CaseWord& word : case_words()) {
+    rows.emplace_back(word.form, fmt::format("{}; default {}", word.what, word.left_out));
+  }
+  return rows;
+}
+
+template <std::size_t kCount>
+Rows stored(const std::array<StoredName, kCount>& names) {
+  Rows rows;
+  for (const StoredName& each : names) {
+    rows.emplace_back(each.name, fmt::format("{}: {}", each.form, each.what));
+  }
+  return rows;
+}
+Rows tensors() {
+  return stored(kTensorNames);
+}
+Rows metadata() {
+  return stored(kMetadataNames);
+}
+
+template <std::size_t kCount>
+Rows paired(const std::array<std::string_view, kCount>& names,
+            const std::array<std::string_view, kCount>& meanings) {
+  Rows rows;
+  for (std::size_t i = 0; i < kCount; ++i) rows.emplace_back(names[i], meanings[i]);
+  return rows;
+}
+Rows stages() {
+  return paired(kStageNames, kStageMeanings);
+}
+Rows biases() {
+  return paired(statistics::kBiasNames, statistics::kBiasMeanings);
+}
+Rows tiers() {
+  return paired(kTierNames, kTierMeanings);
+}
+Rows directions() {
+  Rows rows = paired(statistics::kDirectionNames, statistics::kDirectionMeanings);
+  rows.emplace_back(statistics::kRowTest, "alarms only: one row is too far along any of these");
+  rows.emplace_back(statistics::kElementTest, "alarms only: one element is too far");
+  rows.emplace_back(statistics::kChiSquareTest,
+                    "alarms only: the mean of z^2, which is due to be 1");
+  return rows;
+}
+Rows bounds() {
+  return paired(kStrengthNames,
+                {"what any kernel may err that rounds as declared, in whatever order it adds",
+                 "the same, following the declared order of sums and rescales",
+                 "the same around what P is when it is rounded as the kernel rounds it"});
 }
 
 struct Section {
@@ -114,6 +176,14 @@ constexpr std::array kSections{
     Section{"wrong_answers", wrong_answers},
     Section{"paths", paths},
     Section{"precision", precision},
+    Section{"case", case_line},
+    Section{"tensors", tensors},
+    Section{"metadata", metadata},
+    Section{"bounds", bounds},
+    Section{"directions", directions},
+    Section{"biases", biases},
+    Section{"stages", stages},
+    Section{"tiers", tiers},
 };
 
 void print_rows(const Rows& rows, std::string_view indent) {
