@@ -11,6 +11,7 @@
 
 #include "properties/excerpt.hpp"
 #include "properties/readings.hpp"
+#include "properties/resemblance.hpp"
 #include "properties/rows.hpp"
 #include "properties/wrong_answers.hpp"
 #include "reference/text.hpp"
@@ -149,16 +150,21 @@ class Diagnosis {
   /// moves the maximum moves roundings of P too.
   void name_resemblance(const Acceptance* coarse) {
     auto found = resemblance(problem_, values_, path_, accepted_, given_);
-    if (coarse != nullptr && (!found || found->explained < found->refused)) {
+    if (coarse != nullptr && (!found || !found->all())) {
       const auto roughly = resemblance(problem_, values_, path_, *coarse, given_);
-      if (roughly && (!found || roughly->explained == roughly->refused)) found = roughly;
+      if (roughly && (!found || roughly->all())) found = roughly;
     }
     if (!found) return;
-    const bool all = found->explained == found->refused;
-    remarks_.push_back(fmt::format(
-        "this {} what one gets when {} ({}): {} of {} refused numbers that were compared",
-        all ? "is" : "resembles", meaning_of_wrong_answer(found->wrong_answer), found->wrong_answer,
-        found->explained, found->refused));
+    const std::string what =
+        fmt::format("what one gets when {} ({}): {} of {} refused numbers that were compared",
+                    meaning_of_wrong_answer(found->wrong_answer), found->wrong_answer,
+                    found->explained, found->refused);
+    remarks_.push_back(
+        found->against > 0
+            ? fmt::format("where numbers are refused, and only there, this is {}; {} accepted ones "
+                          "would be refused too if it were so everywhere",
+                          what, found->against)
+            : fmt::format("this {} {}", found->all() ? "is" : "resembles", what));
   }
 
   void say_wrong(bool sharp) {

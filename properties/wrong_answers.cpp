@@ -1,13 +1,10 @@
-// The wrong answers as one table, and the plain double attention that commits each of them. It is
-// nobody's reference: where nothing is done wrong it may differ from the truth by double's
-// rounding.
+// The wrong answers as one table, and what a bound makes of each on given values.
 #include "properties/wrong_answers.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
-#include <utility>
 
 #include "properties/rows.hpp"
 #include "reference/formats.hpp"
@@ -17,23 +14,7 @@ namespace attest {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-/// What is done wrong. `asked` is the Problem as misunderstood; the rest are slips on the way.
-struct Slip {
-  Problem asked;
-  double scale_factor = 1;
-  bool drops_last = false, leaks_first = false, swaps = false;
-  bool answers_zero = false, weighs_equally = false;
-  bool changes_lse_base = false, forgets_max = false, starts_max_at_zero = false;
-  bool next_kv_head = false, modulo_kv_head = false, next_batch = false;
-};
-
-struct WrongAnswer {
-  std::string_view name;
-  std::string_view what;            // "one gets this when ..."
-  bool (*differs)(const Problem&);  // means something else on such a Problem
-  void (*apply)(Slip&);
-};
+constexpr std::string_view kZeros = "answers_zero";
 
 bool always(const Problem&) {
   return true;
@@ -59,7 +40,7 @@ bool shares_heads(const Problem& p) {
 
 // clang-format off
 constexpr WrongAnswer kWrongAnswers[] = {
-    {"answers_zero", "O is left at zero",
+    {kZeros, "O is left at zero",
      always, [](Slip& s) { s.answers_zero = true; }},
     {"weighs_equally", "all keys that are seen weigh the same",
      several_keys, [](Slip& s) { s.weighs_equally = true; }},
@@ -115,223 +96,167 @@ constexpr WrongAnswer kWrongAnswers[] = {
 };
 // clang-format on
 
-/// In double, but with the range of f32: that is what makes a missing maximum wrong.
-double exponential(double x) {
-  const double e = std::exp(x);
-  if (e > facts(Format::f32).max_finite) return kInfinity;
-  return e < ulp(Format::f32, 0) / 2 ? 0 : e;
-}
+/// One wrong answer while it is tried.
+struct Try {
+  const WrongAnswer* wrong = nullptr;
+  Slip slip;
+  bool moves_o = false, moves_lse = false;  // by an ulp at least: less cannot be seen in a format
+  bool o_refused = false, lse_refused = false;
 
-/// The wrong answer to one row.
-struct Row {
-  std::vector<double> o;
-  double lse = 0;
+  bool refused() const { return o_refused || lse_refused; }
+  bool zeros() const { return slip.answers_zero; }
 };
 
-class WrongRows {
+bool moves(Format format, double right, double wrong) {
+  return std::isfinite(right) && !(std::fabs(wrong - right) < ulp(format, right));
+}
+
+/// Every wrong answer in step, row after row, so that what they share is computed once.
+class Trying {
  public:
-  WrongRows(const Problem& problem, const Values& values)
-      : problem_(problem),
-        values_(values),
-        q_(doubles(values.q, {})),
-        k_(doubles(values.k, values.k_scales)),
-        v_(doubles(values.v, values.v_scales)) {}
-
-  Row answer(const Slip& slip, Index b, Index h, Index i) const;
-
- private:
-  static std::vector<double> doubles(const Tensor& tensor, const std::optional<Tensor>& scales) {
-    std::vector<double> numbers;
-    const Extent4& extent = tensor.extent;
-    for (Index row = 0; row < extent[0] * extent[1] * extent[2]; ++row) {
-      const Index head = row / extent[2];
-      const double scale = scale_at(scales, head / extent[1], head % extent[1], row % extent[2]);
-      for (Index c = 0; c < extent[3]; ++c) {
-        numbers.push_back(tensor.at(row * extent[3] + c) * scale);
-      }
-    }
-    return numbers;
-  }
-
-  double score(const Slip& slip, Index b, Index from, Index h, Index g, Index i, Index j) const;
-  std::vector<Index> keys_seen(const Slip& slip, Index b, Index i) const;
-
-  const Problem& problem_;
-  const Values& values_;
-  Values unmasked_;  // nothing but the absence of a mask: what visible() reads when it is ignored
-  std::vector<double> q_, k_, v_;
-};
-
-double WrongRows::score(const Slip& slip, Index b, Index from, Index h, Index g, Index i,
-                        Index j) const {
-  const Problem& p = slip.asked;
-  const double* q = q_.data() + values_.q.offset(b, h, i, 0);
-  const double* k = k_.data() + values_.k.offset(from, g, j, 0);
-  double x = 0;
-  for (Index c = 0; c < p.depth; ++c) x += q[c] * k[c];
-  double s = x * static_cast<double>(p.scale) * slip.scale_factor;
-  if (p.softcap > 0) s = p.softcap * std::tanh(s / p.softcap);
-  if (p.bias) s += values_.bias->at(b, h, i, j);
-  if (p.alibi) {
-    s -= values_.slopes->at(h) * static_cast<double>(std::abs(i + diagonal(p, b) - j));
-  }
-  return s;
-}
-
-std::vector<Index> WrongRows::keys_seen(const Slip& slip, Index b, Index i) const {
-  std::vector<Index> seen;
-  Index hidden = -1;
-  for (Index j = 0; j < problem_.keys; ++j) {
-    if (visible(slip.asked, slip.asked.mask ? values_ : unmasked_, b, i, j)) {
-      seen.push_back(j);
-    } else if (hidden < 0) {
-      hidden = j;
+  Trying(const Problem& problem, const Values& values, const Acceptance& accepted, bool with_o,
+         bool with_lse)
+      : p_(problem),
+        accepted_(accepted),
+        with_o_(with_o),
+        with_lse_(with_lse),
+        rows_(problem, values) {
+    for (const WrongAnswer& wrong : wrong_answers()) {
+      if (!wrong.differs(problem)) continue;
+      tries_.push_back({.wrong = &wrong, .slip = {.asked = problem}});
+      wrong.apply(tries_.back().slip);
     }
   }
-  if (slip.drops_last && !seen.empty()) seen.pop_back();
-  if (slip.leaks_first && hidden >= 0) seen.push_back(hidden);
-  return seen;
-}
 
-Row WrongRows::answer(const Slip& slip, Index b, Index h, Index i) const {
-  const Problem& p = problem_;
-  const Index from = slip.next_batch ? (b + 1) % p.batch : b;
-  Index g = kv_head_of(p, h);
-  if (slip.next_kv_head) g = (g + 1) % p.kv_heads;
-  if (slip.modulo_kv_head) g = h % p.kv_heads;
-
-  const std::vector<Index> seen = keys_seen(slip, b, i);
-  std::vector<double> weight;
-  double max = slip.starts_max_at_zero ? 0 : -kInfinity;
-  for (const Index j : seen) {
-    weight.push_back(slip.weighs_equally ? 0 : score(slip, b, from, h, g, i, j));
-    max = std::max(max, weight.back());
-  }
-  const double sink = slip.asked.sinks ? values_.sinks->at(h) : -kInfinity;
-  max = std::max(max, sink);
-  if (slip.forgets_max) max = 0;
-
-  Row row;
-  row.o.assign(static_cast<std::size_t>(p.v_depth), 0);
-  row.lse = -kInfinity;
-  if (max == -kInfinity) return row;  // sees nothing
-  double sum = exponential(sink - max);
-  for (double& w : weight) {
-    w = exponential(w - max);
-    sum += w;
-  }
-  row.lse = (max + std::log(sum)) / (p.lse_base == LogBase::two ? std::log(2.0) : 1);
-  if (slip.changes_lse_base) {
-    row.lse *= p.lse_base == LogBase::two ? std::log(2.0) : 1 / std::log(2.0);
-  }
-  if (slip.answers_zero) return row;
-  for (std::size_t n = 0; n < seen.size(); ++n) {
-    Index j = seen[n];
-    if (slip.swaps && seen.size() > 1 && n < 2) j = seen[1 - n];
-    const double* v = v_.data() + values_.v.offset(from, g, j, 0);
-    for (Index c = 0; c < p.v_depth; ++c) {
-      row.o[static_cast<std::size_t>(c)] += weight[n] / sum * v[c];
-    }
-  }
-  return row;
-}
-
-bool is_refused(const WrongRows& rows, const Slip& slip, const Problem& p,
-                const Acceptance& accepted) {
-  for (Index b = 0; b < p.batch; ++b) {
-    const Index last = query_length(p, b);
-    for (Index i = 0; i < last; ++i) {
-      for (Index h = 0; h < p.query_heads; ++h) {
-        const std::size_t at = row_number(p, b, h, i);
-        const double lse = accepted.lse.centre[at];
-        if (std::isnan(lse) || lse == -kInfinity) continue;  // empty row
-        const Row wrong = rows.answer(slip, b, h, i);
-        if (!accepted.lse.accepts(rounded(Format::f32, wrong.lse), at)) return true;
-        for (std::size_t c = 0; c < wrong.o.size(); ++c) {
-          const std::size_t flat = at * wrong.o.size() + c;
-          if (!accepted.o.accepts(rounded(p.output, wrong.o[c]), flat)) return true;
+  Trials run() {
+    for (Index b = 0; b < p_.batch; ++b) {
+      const Index last = query_length(p_, b);
+      for (Index i = 0; i < last; ++i) {
+        for (Index h = 0; h < p_.query_heads; ++h) {
+          if (std::none_of(tries_.begin(), tries_.end(), [&](const Try& t) { return open(t); })) {
+            return result();
+          }
+          row(b, h, i);
         }
       }
     }
-  }
-  return false;
-}
-
-constexpr std::size_t kRowsCompared =
-    64;  // some hundred numbers each: enough to tell mistakes apart
-
-/// Whether a row of the answer holds a refused number.
-bool holds_refused(const Acceptance& accepted, const Given& given, std::size_t row, Index columns) {
-  const auto at = static_cast<Index>(row);
-  if (given.lse != nullptr && !accepted.lse.accepts(given.lse->at(at), row)) return true;
-  for (Index c = 0; given.o != nullptr && c < columns; ++c) {
-    const Index flat = at * columns + c;
-    if (!accepted.o.accepts(given.o->at(flat), static_cast<std::size_t>(flat))) return true;
-  }
-  return false;
-}
-
-struct PlaceOfRow {
-  Index b = 0, h = 0, i = 0;
-};
-
-/// Rows with a refused number, evenly spread over all of them.
-std::vector<PlaceOfRow> refused_rows(const Problem& p, const Acceptance& accepted,
-                                     const Given& given) {
-  std::vector<PlaceOfRow> all, some;
-  for_each_row(p, [&](Index b, Index h, Index i) {
-    const std::size_t row = row_number(p, b, h, i);
-    if (holds_refused(accepted, given, row, p.v_depth)) all.push_back({b, h, i});
-  });
-  const std::size_t count = std::min(all.size(), kRowsCompared);
-  for (std::size_t n = 0; n < count; ++n) some.push_back(all[n * all.size() / count]);
-  return some;
-}
-
-/// Counts the refused numbers of one row, and those that a mistake which moves right to wrong
-/// explains.
-class Explained {
- public:
-  Explained(const PrecisionPath& path, Resemblance& found)
-      : roundoff_(unit_roundoff(path.p_format)), found_(found) {}
-
-  void number(const Accepted& elements, std::size_t at, double got, double right, double wrong) {
-    if (elements.accepts(got, at)) return;
-    ++found_.refused;
-    const double moved = wrong - right;
-    const double centre = elements.centre[at] + moved;
-    const double radius = elements.radius[at] + roundoff_ * std::fabs(moved);
-    if (rounded(elements.format, centre - radius) <= got &&
-        got <= rounded(elements.format, centre + radius)) {
-      ++found_.explained;
-    }
+    return result();
   }
 
  private:
-  const double roundoff_;
-  Resemblance& found_;
+  /// Whether more rows can add to what is known: of each wrong answer whether it is refused, and of
+  /// each tensor whether it refuses any.
+  bool open(const Try& t) const {
+    if (t.zeros()) return with_o_ && !t.o_refused;
+    if (!t.refused()) return true;
+    return (with_o_ && !out_.o.refused && !t.o_refused) ||
+           (with_lse_ && !out_.lse.refused && !t.lse_refused);
+  }
+
+  void row(Index b, Index h, Index i) {
+    at_ = row_number(p_, b, h, i);
+    const double lse = accepted_.lse.centre[at_];
+    if (std::isnan(lse) || lse == -kInfinity) return;  // sees nothing
+    const Slip none{.asked = p_};
+    right_ = rows_.weigh(none, b, h, i);
+    if (right_.keys.empty()) return;
+    out_.sees_keys = true;
+    if (with_o_) right_o_ = rows_.o_of(none, right_);
+    for (Try& t : tries_) {
+      if (!open(t)) continue;
+      const WeighedRow wrong = t.zeros() ? right_ : rows_.weigh(t.slip, b, h, i);
+      if (with_lse_) look_at_lse(t, wrong);
+      if (with_o_ && !t.o_refused) look_at_o(t, wrong);
+    }
+  }
+
+  void look_at_lse(Try& t, const WeighedRow& wrong) {
+    t.moves_lse = t.moves_lse || moves(Format::f32, right_.lse, wrong.lse);
+    const double lse = meant(accepted_.lse, at_, right_.lse, wrong.lse);
+    if (accepted_.lse.accepts(rounded(Format::f32, lse), at_)) return;
+    t.lse_refused = true;
+    out_.lse.refused = true;
+  }
+
+  void look_at_o(Try& t, const WeighedRow& wrong) {
+    if (!t.zeros() && cannot_show(t, wrong)) return;
+    const std::vector<double> o = rows_.o_of(t.slip, wrong);
+    for (std::size_t c = 0; c < o.size() && !t.o_refused; ++c) {
+      const std::size_t at = at_ * o.size() + c;
+      t.moves_o = t.moves_o || moves(p_.output, right_o_[c], o[c]);
+      const double wrong_o = t.zeros() ? 0 : meant(accepted_.o, at, right_o_[c], o[c]);
+      t.o_refused = !accepted_.o.accepts(rounded(p_.output, wrong_o), at);
+    }
+    if (t.o_refused && !t.zeros()) out_.o.refused = true;
+  }
+
+  /// What a kernel that makes the mistake gives: where P is followed into its rounding that is not
+  /// what plain double gives, but it differs from what is right by as much.
+  static double meant(const Accepted& elements, std::size_t at, double right, double wrong) {
+    const double centre = elements.centre[at];
+    return std::isfinite(centre) ? centre + (wrong - right) : wrong;
+  }
+
+  /// Whether the weights alone say that nothing of this row's O is refused, nor moved by an ulp for
+  /// the first time: that saves most of the work where a bound is wide or nothing is wrong.
+  bool cannot_show(const Try& t, const WeighedRow& wrong) const {
+    const double largest = rows_.largest_value(wrong);
+    double size = 0, change = 0;
+    for (const double share : wrong.shares) size += std::fabs(share);
+    const bool alike =
+        wrong.entry == right_.entry && wrong.head == right_.head && wrong.keys == right_.keys;
+    for (std::size_t n = 0; alike && n < wrong.shares.size(); ++n) {
+      change += std::fabs(wrong.shares[n] - right_.shares[n]);
+    }
+    for (std::size_t c = 0; c < right_o_.size(); ++c) {
+      const std::size_t at = at_ * right_o_.size() + c;
+      const double radius = accepted_.o.radius[at];
+      const bool moved = std::isfinite(right_o_[c]) &&
+                         (!alike || !(change * largest < ulp(p_.output, right_o_[c])));
+      if (moved && !t.moves_o) return false;
+      const bool near = alike && change * largest <= radius;
+      const bool within = size * largest + std::fabs(right_o_[c]) <= radius;
+      if (radius != kInfinity && !near && !within) return false;
+    }
+    return true;
+  }
+
+  Trials result() {
+    for (const Try& t : tries_) {
+      const bool other = (with_o_ && t.moves_o) || (with_lse_ && t.moves_lse);
+      const Fate fate = t.refused() ? Fate::refused : other ? Fate::accepted : Fate::same;
+      out_.tried.push_back({t.wrong->name, fate});
+      if (t.zeros()) {
+        if (with_o_) out_.zeros = fate;
+      } else {
+        out_.o.other = out_.o.other || t.moves_o;
+        out_.lse.other = out_.lse.other || t.moves_lse;
+      }
+    }
+    return std::move(out_);
+  }
+
+  const Problem& p_;
+  const Acceptance& accepted_;
+  const bool with_o_, with_lse_;
+  WrongRows rows_;
+  std::vector<Try> tries_;
+  Trials out_;
+  std::size_t at_ = 0;  // the row
+  WeighedRow right_;
+  std::vector<double> right_o_;
 };
 
 }  // namespace
+
+std::span<const WrongAnswer> wrong_answers() {
+  return kWrongAnswers;
+}
 
 std::vector<std::string_view> wrong_answer_names() {
   std::vector<std::string_view> names;
   for (const WrongAnswer& wrong : kWrongAnswers) names.push_back(wrong.name);
   return names;
-}
-
-std::vector<Power> measure_power(const Problem& problem, const Values& values,
-                                 const Acceptance& accepted) {
-  std::vector<Power> power;
-  const WrongRows rows(problem, values);
-  for (const WrongAnswer& wrong : kWrongAnswers) {
-    if (!wrong.differs(problem)) continue;
-    Slip slip;
-    slip.asked = problem;
-    wrong.apply(slip);
-    power.push_back({std::string(wrong.name), is_refused(rows, slip, problem, accepted)});
-  }
-  return power;
 }
 
 std::string_view meaning_of_wrong_answer(std::string_view name) {
@@ -341,39 +266,20 @@ std::string_view meaning_of_wrong_answer(std::string_view name) {
   return {};
 }
 
-std::optional<Resemblance> resemblance(const Problem& problem, const Values& values,
-                                       const PrecisionPath& path, const Acceptance& accepted,
-                                       const Given& given) {
-  const WrongRows rows(problem, values);
-  const std::vector<PlaceOfRow> places = refused_rows(problem, accepted, given);
-  std::vector<Row> right;
-  for (const auto& [b, h, i] : places) right.push_back(rows.answer({.asked = problem}, b, h, i));
-  std::optional<Resemblance> best;
-  for (const WrongAnswer& mistake : kWrongAnswers) {
-    if (!mistake.differs(problem)) continue;
-    Slip slip{.asked = problem};
-    mistake.apply(slip);
-    Resemblance found{.wrong_answer = mistake.name};
-    Explained explained(path, found);
-    for (std::size_t n = 0; n < places.size(); ++n) {
-      const auto& [b, h, i] = places[n];
-      const Row wrong = rows.answer(slip, b, h, i);
-      const std::size_t row = row_number(problem, b, h, i);
-      if (given.lse != nullptr) {
-        const double got = given.lse->at(static_cast<Index>(row));
-        explained.number(accepted.lse, row, got, right[n].lse, wrong.lse);
-      }
-      for (std::size_t c = 0; given.o != nullptr && c < wrong.o.size(); ++c) {
-        const std::size_t at = row * wrong.o.size() + c;
-        const double got = given.o->at(static_cast<Index>(at));
-        explained.number(accepted.o, at, got, right[n].o[c], wrong.o[c]);
-      }
-    }
-    if (2 * found.explained > found.refused && (!best || found.explained > best->explained)) {
-      best = found;
-    }
+Trials try_wrong_answers(const Problem& problem, const Values& values, const Acceptance& accepted,
+                         const Given& given) {
+  Trials trials = Trying(problem, values, accepted, given.o != nullptr, given.lse != nullptr).run();
+  if (!trials.sees_keys) trials.tried.clear();
+  return trials;
+}
+
+std::vector<Power> measure_power(const Problem& problem, const Values& values,
+                                 const Acceptance& accepted) {
+  std::vector<Power> power;
+  for (const auto& [name, fate] : Trying(problem, values, accepted, true, true).run().tried) {
+    power.push_back({std::string(name), fate == Fate::refused});
   }
-  return best;
+  return power;
 }
 
 }  // namespace attest

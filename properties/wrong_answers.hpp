@@ -1,42 +1,73 @@
 // Wrong answers: cheap versions of well-known mistakes, in plain double, to learn which of them a
-// case could have told from the truth, and which of them an answer that was refused looks like.
-// They judge the testbed, and explain; no verdict on a subject rests on them.
+// case, or a file with somebody's answer, could have told from the truth. They judge the testbed;
+// no verdict on a subject rests on them. What a refused answer looks like: resemblance.hpp.
 #pragma once
-#include <optional>
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "properties/given.hpp"
+#include "properties/wrong_rows.hpp"
 #include "reference/bound/acceptance.hpp"
 #include "reference/verdict.hpp"
 
 namespace attest {
 
-/// Names of all wrong answers, in the order in which they are tried.
+struct WrongAnswer {
+  std::string_view name;
+  std::string_view what;            // "one gets this when ..."
+  bool (*differs)(const Problem&);  // means something else on such a Problem
+  void (*apply)(Slip&);
+};
+
+/// In the order in which they are tried.
+std::span<const WrongAnswer> wrong_answers();
 std::vector<std::string_view> wrong_answer_names();
 /// "the last visible key is left out": what was done wrong.
 std::string_view meaning_of_wrong_answer(std::string_view name);
 
-/// For each wrong answer that means something else than the right one on this Problem: would the
-/// bound have refused it somewhere, in O or LSE? Costs a small part of what the oracle costs: the
-/// search ends at the first refused element.
-std::vector<Power> measure_power(const Problem& problem, const Values& values,
-                                 const Acceptance& accepted);
+/// What becomes of a wrong answer: the bound refuses it somewhere, or accepts it everywhere though
+/// it moves a number by an ulp at least, or it is no other answer on these values. Spelled as
+/// printed.
+enum class Fate : std::uint8_t { refused, accepted, same };
 
-/// A wrong answer, and how many of the refused numbers that were looked at it explains: they lie as
-/// near to it as the bound lets a right answer lie to the truth.
-struct Resemblance {
+struct Trial {
   std::string_view wrong_answer;
-  Index refused = 0, explained = 0;
+  Fate fate = Fate::same;
 };
 
-/// The one that explains most, if it explains more than half. Looks at some of the rows with a
-/// refused number. `accepted` is of this problem, these values and this path.
-/// Error: where P is followed into its rounding, the wrong answer is taken to move what is accepted
-/// by as much as it moves the truth, up to P's roundoff of that.
-std::optional<Resemblance> resemblance(const Problem& problem, const Values& values,
-                                       const PrecisionPath& path, const Acceptance& accepted,
-                                       const Given& given);
+/// What one tensor could tell of the wrong answers besides zeros.
+struct Telling {
+  bool other = false;    // one of them would give it other numbers
+  bool refused = false;  // one of them would be refused by it
+  bool blind() const { return other && !refused; }
+};
+
+struct Trials {
+  bool sees_keys = false;      // a row has a key: only such rows are looked at
+  std::vector<Trial> tried;    // where there are any, what means something else on this Problem
+  Fate zeros = Fate::refused;  // in place of all of O, where it was given
+  Telling o, lse;
+};
+
+/// Zeros would do for O: then nothing says that anything was computed.
+inline bool zeros_pass(const Trials& trials) {
+  return trials.sees_keys && trials.zeros != Fate::refused;
+}
+/// A tensor that was given says nothing of what was computed.
+inline bool blind(const Trials& trials) {
+  return zeros_pass(trials) || trials.o.blind() || trials.lse.blind();
+}
+
+/// Which wrong answers the bound would have refused where an answer was given: in O, LSE or both.
+/// Costs about as much as plain attention in double, and far less where all are refused: a wrong
+/// answer is followed until then.
+Trials try_wrong_answers(const Problem& problem, const Values& values, const Acceptance& accepted,
+                         const Given& given);
+
+/// The same of O and LSE together, as a case's verdict keeps it.
+std::vector<Power> measure_power(const Problem& problem, const Values& values,
+                                 const Acceptance& accepted);
 
 }  // namespace attest

@@ -7,9 +7,10 @@
 #include <cmath>
 #include <limits>
 
-#include "properties/diagnosis.hpp"
+#include "properties/loose_words.hpp"
 #include "properties/rows.hpp"
 #include "reference/formats.hpp"
+#include "reports/rendering.hpp"
 
 namespace attest {
 namespace {
@@ -72,6 +73,7 @@ class Judging {
       return true;
     }
     ++judged_.refused;
+    if (!std::isfinite(got)) ++judged_.not_finite;
     remember({where, got, judged_.low[at], judged_.high[at], margin,
               ulps_outside(answer_.format, got, judged_.low[at], judged_.high[at])});
     return false;
@@ -103,7 +105,64 @@ void add_row(std::vector<RowRange>& ranges, Index b, Index h, Index i) {
   ranges.push_back({b, h, i, i});
 }
 
+Conclusion unjudged(std::string_view name, const JudgedTensor& tensor) {
+  return {2, fmt::format("could not tell: {} was given, but nothing of it could be judged, because "
+                         "{}; leave it out to judge the rest alone",
+                         name, why_unpromised(tensor))};
+}
+
+bool promises_all(const std::vector<double>& radius) {
+  return std::find(radius.begin(), radius.end(), kInfinity) == radius.end();
+}
+
+/// What is to be done where a tensor that was accepted says too little.
+std::string remedy(const Judgement& judgement) {
+  if (!judgement.loose.empty()) {
+    return fmt::format("{} lets that pass: declare what the kernel's functions really err",
+                       joined(judgement.loose, ", "));
+  }
+  return "declare more of how the kernel works, which is judged more sharply (`attest list "
+         "paths`), "
+         "or judge inputs that tell more (fewer keys, larger values)";
+}
+
+/// It was given, has rows, and no number of it is promised anything.
+bool is_unjudged(const std::optional<JudgedTensor>& tensor) {
+  return tensor && tensor->accepted + tensor->refused == 0 && tensor->unpromised > 0;
+}
+
+std::string why_blind(const Judgement& judgement) {
+  const Trials& trials = judgement.trials;
+  const std::string all =
+      fmt::format("could not tell: all {} numbers are accepted, but ", judgement.judged());
+  if (judgement.o && zeros_pass(trials)) {
+    return trials.zeros == Fate::same
+               ? all +
+                     "the right o is zero for these values, so that one which was never written "
+                     "would be accepted too: judge inputs with other values"
+               : all + "zeros in place of o would be accepted too: " + remedy(judgement);
+  }
+  for (const auto& [name, telling] : {std::pair{"o", trials.o}, {"lse", trials.lse}}) {
+    if (!telling.blind() || is_unjudged(name[0] == 'o' ? judgement.o : judgement.lse)) continue;
+    std::vector<std::string> names;
+    for (const Trial& trial : trials.tried) {
+      if (trial.fate == Fate::accepted) names.emplace_back(trial.wrong_answer);
+    }
+    return fmt::format("{}{} would be accepted too with whichever wrong answer was tried{}: {}",
+                       all, name, names.empty() ? "" : " (" + joined(names, ", ") + ")",
+                       remedy(judgement));
+  }
+  return {};
+}
+
 }  // namespace
+
+std::string why_unpromised(const JudgedTensor& tensor) {
+  if (tensor.unpromised_by.empty()) {
+    return "nothing is promised for values that are not finite or overflow";
+  }
+  return fmt::format("with {} declared nothing is promised", joined(tensor.unpromised_by, ", "));
+}
 
 Index Judgement::judged() const {
   Index count = 0;
@@ -117,10 +176,11 @@ Index Judgement::refused() const {
   return (o ? o->refused : 0) + (lse ? lse->refused : 0);
 }
 
-Judgement judge(const Problem& problem, const Values& values, const PrecisionPath& path,
-                const Given& given, bool explain) {
-  const Acceptance accepted = acceptance(problem, values, path);
-  Judgement judgement{.problem = problem, .path = path};
+Judgement judge(const Problem& problem, const PrecisionPath& path, const Acceptance& accepted,
+                const Given& given) {
+  Judgement judgement;
+  judgement.problem = problem;
+  judgement.path = path;
   std::optional<Judging> o, lse;
   if (given.o != nullptr) o.emplace(accepted.o, *given.o);
   if (given.lse != nullptr) lse.emplace(accepted.lse, *given.lse);
@@ -133,20 +193,47 @@ Judgement judge(const Problem& problem, const Values& values, const PrecisionPat
   });
   if (o) judgement.o = o->result();
   if (lse) judgement.lse = lse->result();
-  if (explain && judgement.refused() > 0) {
-    judgement.remarks = diagnose(problem, values, path, accepted, given);
-  }
   return judgement;
+}
+
+void look_at_power(Judgement& judgement, const Values& values, const Acceptance& accepted,
+                   const Given& given) {
+  const auto words_for = [&](const CanTell& can_tell) {
+    return loose_words(judgement.problem, values, judgement.path, can_tell);
+  };
+  if (judgement.o && judgement.o->unpromised > 0) {
+    judgement.o->unpromised_by = words_for([](const Problem&, const Values&, const Acceptance& a) {
+      return promises_all(a.o.radius);
+    });
+  }
+  if (judgement.lse && judgement.lse->unpromised > 0) {
+    judgement.lse->unpromised_by =
+        words_for([](const Problem&, const Values&, const Acceptance& a) {
+          return promises_all(a.lse.radius);
+        });
+  }
+  judgement.trials = try_wrong_answers(judgement.problem, values, accepted, given);
+  if (!blind(judgement.trials) || judgement.trials.zeros == Fate::same) return;
+  judgement.loose = words_for([&](const Problem& p, const Values& v, const Acceptance& a) {
+    return !blind(try_wrong_answers(p, v, a, given));
+  });
 }
 
 Conclusion conclusion_of(const Judgement& judgement) {
   if (judgement.judged() == 0) {
-    return {2, "nothing was judged: no row exists, or the bound promises nothing for these values"};
+    for (const auto* tensor : {&judgement.o, &judgement.lse}) {
+      if (!*tensor || (*tensor)->unpromised == 0) continue;
+      return {2, "nothing was judged, because " + why_unpromised(**tensor)};
+    }
+    return {2, "nothing was judged: no row exists"};
   }
   if (judgement.refused() > 0) {
     return {1, fmt::format("the answer is wrong: {} of {} numbers are refused", judgement.refused(),
                            judgement.judged())};
   }
+  if (is_unjudged(judgement.o)) return unjudged("o", *judgement.o);
+  if (const std::string why = why_blind(judgement); !why.empty()) return {2, why};
+  if (is_unjudged(judgement.lse)) return unjudged("lse", *judgement.lse);
   return {0, fmt::format("all {} numbers are accepted", judgement.judged())};
 }
 

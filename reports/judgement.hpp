@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "properties/given.hpp"
+#include "properties/wrong_answers.hpp"
 #include "reference/bound/acceptance.hpp"
 #include "reports/formats.hpp"
 
@@ -28,14 +29,19 @@ inline constexpr std::size_t kWorst = 10;
 /// What became of the elements of one tensor; the counts add up to `elements`.
 struct JudgedTensor {
   Index elements = 0, accepted = 0, refused = 0;
-  Index behind = 0;  // not judged: behind a query length
-  Index unpromised =
-      0;  // not judged: the bound promises nothing there (values not finite, overflow)
+  Index not_finite = 0;  // of the refused: NaN or infinite
+  Index behind = 0;      // not judged: behind a query length
+  Index unpromised = 0;  // not judged: the bound promises nothing there
+  // Words of the path that are why; none: values that are not finite, or overflow.
+  std::vector<std::string> unpromised_by;
   double margin_max = 0;
   std::array<Index, 4> margin_where{};
   std::vector<double> margin, low, high;  // NaN where not judged
   std::vector<Refusal> worst;             // the largest margins first, at most kWorst
 };
+
+/// "nothing is promised for ...": where something is unpromised.
+std::string why_unpromised(const JudgedTensor& tensor);
 
 /// Query rows [first, last] of one head with a refused number.
 struct RowRange {
@@ -48,19 +54,24 @@ struct Judgement {
   std::optional<JudgedTensor> o, lse;               // what was given
   std::array<Index, kStrengthNames.size()> rows{};  // by the strength that judged their o
   std::vector<RowRange> refused_rows;               // in order
-  std::vector<Refusal> worst;                       // the largest margins first, at most kWorst
-  std::vector<std::string> remarks;                 // what the refusals may mean, one sentence each
+  Trials trials;                                    // which wrong answers would have been refused
+  std::vector<std::string> loose;    // words of the path without which a blind tensor could tell
+  std::vector<std::string> remarks;  // what the refusals may mean, and what was said in vain
 
   Index judged() const;
   Index refused() const;
 };
 
-/// With `explain`, remarks on what refusals may mean, which cost a few times what judging does.
-Judgement judge(const Problem& problem, const Values& values, const PrecisionPath& path,
-                const Given& given, bool explain = true);
+/// Every element against what is accepted there.
+Judgement judge(const Problem& problem, const PrecisionPath& path, const Acceptance& accepted,
+                const Given& given);
+/// What the same values and path could have told of wrong answers: trials, loose, unpromised_by.
+void look_at_power(Judgement& judgement, const Values& values, const Acceptance& accepted,
+                   const Given& given);
 
-/// 0: all that was judged was accepted, and something was. 1: something was refused. 2: nothing was
-/// judged.
+/// 1: something was refused. 2: it could not be told: a tensor that was given could not be judged
+/// at all, or zeros in place of O would be accepted, or none of the wrong answers that would change
+/// a tensor would be refused by it. 0: all that was judged was accepted.
 Conclusion conclusion_of(const Judgement& judgement);
 
 std::string text_of(const Judgement& judgement);

@@ -17,6 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::uint64_t kSchema = 1;
+constexpr int kColumns = 100;
 constexpr std::size_t kRangesShown = 12;  // a line or two; the JSON has all
 
 using Each = std::pair<std::string_view, const std::optional<JudgedTensor>*>;
@@ -27,11 +28,11 @@ std::array<Each, 2> tensors_of(const Judgement& judgement) {
 std::string counts_text(std::string_view name, const JudgedTensor& tensor) {
   std::string text = fmt::format("{:<5}{} elements: {} accepted, {} refused", name, tensor.elements,
                                  tensor.accepted, tensor.refused);
+  if (tensor.not_finite > 0)
+    text += fmt::format(" ({} of them NaN or infinite)", tensor.not_finite);
   if (tensor.behind > 0) text += fmt::format(", {} behind a query length", tensor.behind);
   if (tensor.unpromised > 0) {
-    text += fmt::format(
-        ", {} not judged because nothing is promised for values that are not finite or overflow",
-        tensor.unpromised);
+    text += fmt::format(", {} not judged because {}", tensor.unpromised, why_unpromised(tensor));
   }
   if (tensor.accepted + tensor.refused > 0) {
     text += fmt::format("; margin at most {} at {}", short_number(tensor.margin_max),
@@ -49,6 +50,26 @@ std::string strengths_text(const Judgement& judgement) {
   }
   return fmt::format("rows judged by the bound: {}\n",
                      pieces.empty() ? "none" : joined(pieces, ", "));
+}
+
+/// "told from the right answer", ...: what became of the wrong answers, in words.
+constexpr std::pair<Fate, std::string_view> kFates[] = {
+    {Fate::refused, "would be refused"},
+    {Fate::accepted, "would be accepted"},
+    {Fate::same, "change nothing here"},
+};
+constexpr std::array<std::string_view, 3> kFateNames = {"refused", "accepted", "same"};
+
+std::string power_text(const Trials& trials) {
+  std::string text;
+  for (const auto& [fate, words] : kFates) {
+    std::vector<std::string> names;
+    for (const Trial& trial : trials.tried) {
+      if (trial.fate == fate) names.emplace_back(trial.wrong_answer);
+    }
+    if (!names.empty()) text += wrapped(fmt::format("{:<20}", words), names, kColumns);
+  }
+  return text.empty() ? "" : "of the wrong answers of `attest list wrong_answers`\n" + text;
 }
 
 std::string rows_text(const Judgement& judgement) {
@@ -94,10 +115,16 @@ Json json_of(const Refusal& refusal) {
 Json json_of(const JudgedTensor& tensor) {
   Json worst = Json::array();
   for (const Refusal& refusal : tensor.worst) worst.push_back(json_of(refusal));
-  return {{"elements", tensor.elements},         {"accepted", tensor.accepted},
-          {"refused", tensor.refused},           {"behind_length", tensor.behind},
-          {"unpromised", tensor.unpromised},     {"margin_max", number_of(tensor.margin_max)},
-          {"margin_where", tensor.margin_where}, {"worst", worst}};
+  return {{"elements", tensor.elements},
+          {"accepted", tensor.accepted},
+          {"refused", tensor.refused},
+          {"behind_length", tensor.behind},
+          {"unpromised", tensor.unpromised},
+          {"unpromised_by", tensor.unpromised_by},
+          {"refused_not_finite", tensor.not_finite},
+          {"margin_max", number_of(tensor.margin_max)},
+          {"margin_where", tensor.margin_where},
+          {"worst", worst}};
 }
 
 }  // namespace
@@ -114,6 +141,7 @@ std::string text_of(const Judgement& judgement) {
       if (*tensor && (*tensor)->refused > 0) text += worst_text(name, (*tensor)->worst);
     }
   }
+  if (judgement.refused() == 0 && judgement.judged() > 0) text += power_text(judgement.trials);
   for (const std::string& remark : judgement.remarks) text += remark + "\n";
   return text;
 }
@@ -130,6 +158,8 @@ std::string json_of(const Judgement& judgement, std::string_view version, std::s
                {"tensors", Json::object()},
                {"rows", Json::object()},
                {"refused_rows", Json::array()},
+               {"power", Json::array()},
+               {"loose", judgement.loose},
                {"remarks", judgement.remarks}};
   for (const auto& [name, tensor] : tensors_of(judgement)) {
     if (*tensor) json["tensors"][std::string(name)] = json_of(**tensor);
@@ -142,6 +172,11 @@ std::string json_of(const Judgement& judgement, std::string_view version, std::s
                                     {"head", range.head},
                                     {"first", range.first},
                                     {"last", range.last}});
+  }
+  for (const auto& [name, fate] : judgement.trials.tried) {
+    json["power"].push_back({{"wrong_answer", name},
+                             {"meaning", meaning_of_wrong_answer(name)},
+                             {"outcome", kFateNames[static_cast<std::size_t>(fate)]}});
   }
   return text_of(json);
 }

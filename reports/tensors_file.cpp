@@ -63,7 +63,12 @@ class Reader {
     const std::vector<std::string_view> known = known_names();
     for (const StoredTensor& tensor : content_.tensors) {
       if (std::ranges::find(known, tensor.name) != known.end()) continue;
-      const std::string near = nearest(tensor.name, known);
+      std::string lower = tensor.name;  // Q, K, V are called so elsewhere
+      for (char& letter : lower) {
+        if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+      }
+      const std::string near =
+          std::ranges::find(known, lower) != known.end() ? lower : nearest(tensor.name, known);
       throw Error(fmt::format("{}: the tensor {} means nothing here{}; known are {}", file_name_,
                               tensor.name, near.empty() ? "" : ", did you mean " + near + "?",
                               fmt::join(known, ", ")));
@@ -110,14 +115,31 @@ class Reader {
     return axes->second == "bthd";
   }
 
-  /// The format that holds every number of q, k and v as they are stored.
+  /// Whole numbers are nobody's floating point: what they were scaled by, or meant, is not said.
+  void refuse_integers(std::string_view name) const {
+    const StoredTensor* tensor = content_.find(name);
+    if (tensor == nullptr || tensor->dtype == Dtype::F64 || format_of(tensor->dtype)) return;
+    throw Error(
+        fmt::format("{} is stored as {}, whole numbers; store what the kernel read or "
+                    "wrote, in floating point",
+                    where(name), name_of(tensor->dtype)));
+  }
+
+  /// That of q, k and v; f32 for what is in F64. Where they differ it decides how products round,
+  /// so it must be said.
   Format input_format() const {
-    const auto format = format_of(content_.find("q")->dtype);
-    if (says("cache")) return format.value_or(Format::f32);  // then only that of q
-    for (const std::string_view name : {"q", "k", "v"}) {
-      if (format_of(content_.find(name)->dtype) != format) return Format::f32;
-    }
-    return format.value_or(Format::f32);
+    const auto stored = [&](std::string_view name) {
+      return format_of(content_.find(name)->dtype).value_or(Format::f32);
+    };
+    const Format format = stored("q");
+    if (says("cache")) return format;  // then that of q alone
+    if (stored("k") == format && stored("v") == format) return format;
+    if (says("in")) return Format::f32;
+    throw Error(
+        fmt::format("{}: q, k and v are stored as {}, {} and {}: say in=f32 if a kernel of "
+                    "f32 read them, or cache=FORMAT if k and v are a cache",
+                    file_name_, name_of(content_.find("q")->dtype),
+                    name_of(content_.find("k")->dtype), name_of(content_.find("v")->dtype)));
   }
 
   // The words given come first, so that the column in an error is the column that was typed.
@@ -125,6 +147,7 @@ class Reader {
     const Extent4 q = extents_of(needed("q", "the queries"), order_, where("q"));
     const Extent4 k = extents_of(needed("k", "the keys"), order_, where("k"));
     const Extent4 v = extents_of(needed("v", "the values"), order_, where("v"));
+    for (const char* name : {"q", "k", "v", "o", "lse"}) refuse_integers(name);
     if (k[3] != q[3] && k[2] == q[3]) refuse_transposed("k", k, "rows as q has columns");
     if (v[2] != k[2] && v[3] == k[2]) refuse_transposed("v", v, "columns as k has rows");
     append("q", fmt::format("q={}x{}x{}x{}", q[0], q[1], q[2], q[3]));

@@ -157,8 +157,9 @@ TEST(TensorsFile, HalfFilesStayHalf) {
   EXPECT_EQ(file.read("out=f32").problem.output, Format::f32);
   Builder mixed;
   mixed.f32("q", {1, 1}, {3}).add("k", Dtype::F16, {1, 1}, one).add("v", Dtype::BF16, {1, 1}, one);
-  EXPECT_EQ(mixed.read().problem.input, Format::f32);
-  EXPECT_EQ(mixed.read().values.k.at(0), 1.0);
+  EXPECT_REFUSED(mixed.refusal(), "q, k and v are stored as F32, F16 and BF16: say in=f32");
+  EXPECT_EQ(mixed.read("in=f32").problem.input, Format::f32);
+  EXPECT_EQ(mixed.read("in=f32").values.k.at(0), 1.0);
 }
 
 TEST(TensorsFile, BiasIsBroadcast) {
@@ -217,10 +218,19 @@ TEST(TensorsFile, RefusesWhatItWouldHaveToGuess) {
   Builder flat;
   flat.f32("q", {4}, ramp(4)).f32("k", {3, 2}, ramp(6)).f32("v", {3, 1}, ramp(3));
   EXPECT_REFUSED(flat.refusal(), "q: shape [4] has 1 axes");
-  Builder big;
-  big.add<std::int64_t>("q", Dtype::I64, {1, 1}, {(std::int64_t{1} << 53) + 1});
-  big.f32("k", {1, 1}, {1}).f32("v", {1, 1}, {1});
+  Builder big = small();
+  big.add<std::int64_t>("kv_len", Dtype::I64, {1}, {(std::int64_t{1} << 53) + 1});
   EXPECT_REFUSED(big.refusal(), "beyond 2^53");
+  Builder whole;
+  whole.f32("q", {1, 1}, {1}).f32("v", {1, 1}, {1}).add<std::int32_t>("k", Dtype::I32, {1, 1}, {1});
+  EXPECT_REFUSED(whole.refusal(), "k is stored as I32, whole numbers");
+  EXPECT_REFUSED(whole.refusal("in=f32"), "k is stored as I32, whole numbers");
+  EXPECT_REFUSED(small().add<std::int32_t>("o", Dtype::I32, {2, 1}, {1, 1}).refusal(),
+                 "o is stored as I32, whole numbers");
+  for (const auto& [capital, letter] : {std::pair{"Q", "q"}, {"K", "k"}, {"LSE", "lse"}}) {
+    EXPECT_REFUSED(small().f32(capital, {2, 2}, ramp(4)).refusal(),
+                   std::string("did you mean ") + letter + "?");
+  }
   EXPECT_REFUSED(small().refusal("window=x"), "f.safetensors: in \"window=x");
 }
 

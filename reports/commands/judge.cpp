@@ -5,12 +5,15 @@
 #include <cmath>
 #include <filesystem>
 
+#include "properties/diagnosis.hpp"
+#include "reference/formats.hpp"
 #include "reference/precision_text.hpp"
 #include "reference/text.hpp"
 #include "reports/commands/commands.hpp"
 #include "reports/formats.hpp"
 #include "reports/judgement.hpp"
 #include "reports/safetensors.hpp"
+#include "reports/stage.hpp"
 
 namespace attest {
 namespace {
@@ -77,24 +80,112 @@ struct Answer {
   Given given() const { return {o ? &*o : nullptr, lse ? &*lse : nullptr}; }
 };
 
+/// A file, what is accepted of it under its path, and the verdicts.
+struct Work {
+  const TensorsFile& file;
+  const PrecisionPath path;
+  const Answer answer;
+  const Acceptance accepted;
+  Judgement judgement;
+
+  Work(const TensorsFile& tensors, const JudgeOptions& options)
+      : file(tensors),
+        path(declared_path(options, file)),
+        answer(file, options.what),
+        accepted(acceptance(file.problem, file.values, path)),
+        judgement(judge(file.problem, path, accepted, answer.given())) {}
+
+  bool holds() const { return judgement.judged() > 0 && judgement.refused() == 0; }
+};
+
 /// Axes cannot be told from shapes: a file with rows before heads may look like another one with
 /// heads before rows. Then everything is refused, and this says why.
 bool fits_with_rows_first(const JudgeOptions& options, const TensorsFile& as_read) {
   try {
     const TensorsFile file = read_tensors_file(options.what, options.problem + " layout=bthd");
     if (file.problem.queries == as_read.problem.queries) return false;  // its axes are said
-    const Answer answer(file, options.what);
-    const Judgement other =
-        judge(file.problem, file.values, declared_path(options, file), answer.given(), false);
-    return other.judged() > 0 && other.refused() == 0;
+    return Work(file, options).holds();
   } catch (const Error&) {
     return false;
   }
 }
 
+/// Whether o is of f32 and yet every number of it is one of `format`. Of numbers that are computed
+/// in f32 one in 2^13 (f16) or 2^16 (bf16) is, so a few are enough; zeros tell nothing.
+bool is_widened(const Tensor& o, Format format) {
+  bool any = false;
+  for (Index flat = 0; flat < o.count(); ++flat) {
+    const double number = o.at(flat);
+    if (std::isnan(number) || number == 0) continue;
+    if (rounded(format, number) != number) return false;
+    any = true;
+  }
+  return any;
+}
+
+/// What a kernel wrote in 16 bits and somebody stored in f32 is refused: between two numbers of 16
+/// bits there are many of f32 that are nearer to the truth.
+std::string say_widened(const JudgeOptions& options, const Work& work) {
+  if (work.file.problem.output != Format::f32 || !work.answer.o) return {};
+  std::vector<Format> formats{Format::bf16, Format::f16};
+  if (work.file.problem.input == Format::f16) std::swap(formats[0], formats[1]);
+  for (const Format format : formats) {
+    if (!is_widened(*work.answer.o, format)) continue;
+    const std::string word = fmt::format("out={}", name_of(format));
+    JudgeOptions other = options;
+    other.problem += " " + word;
+    try {
+      const TensorsFile file = read_tensors_file(other.what, other.problem);
+      const Index refused = Work(file, other).judgement.refused();
+      return fmt::format("every number of o is {} {} number: say --problem {}, with which {}",
+                         format == Format::f16 ? "an" : "a", name_of(format), word,
+                         refused == 0                         ? "everything would be accepted"
+                         : refused < work.judgement.refused() ? "fewer would be refused"
+                                                              : "it would be judged as that");
+    } catch (const Error&) {  // out is said, and the file is f32 indeed
+      return {};
+    }
+  }
+  return {};
+}
+
+std::vector<std::string> explained(const JudgeOptions& options, const Work& work) {
+  if (const std::string widened = say_widened(options, work); !widened.empty()) return {widened};
+  if (fits_with_rows_first(options, work.file)) {
+    return {
+        "everything would be accepted if the file were read with rows before heads: say "
+        "--problem layout=bthd"};
+  }
+  return diagnose(work.file.problem, work.file.values, work.path, work.accepted,
+                  work.answer.given());
+}
+
+/// What a path says to no avail.
+std::vector<std::string> said_in_vain(const Problem& problem, const PrecisionPath& path) {
+  if (path.part == 0 || problem.splits > 1) return {};
+  return {
+      fmt::format("the path says part={}, but the problem says nothing of splits, so all keys are "
+                  "taken for one part: say --problem splits=PARTS if the kernel split them",
+                  print_part(path.part))};
+}
+
 bool same_file(const std::string& a, const std::string& b) {
   std::error_code failed;
   return std::filesystem::equivalent(a, b, failed);
+}
+
+/// Before any work: what could not be written afterwards would be lost.
+void require_files(const JudgeOptions& options) {
+  for (const std::string& out : {options.out, options.json}) {
+    if (out.empty()) continue;
+    if (same_file(options.what, out)) {
+      throw Error(fmt::format("{}: this would replace the file that is judged", out));
+    }
+    require_writable_file(out);
+  }
+  if (!options.out.empty() && options.out == options.json) {
+    throw Error(fmt::format("{}: --json and --out name the same file", options.out));
+  }
 }
 
 }  // namespace
@@ -105,22 +196,25 @@ int judge(const JudgeOptions& options) {
     throw Error(fmt::format("{}: nothing to judge: it holds neither a tensor o nor a tensor lse",
                             options.what));
   }
-  for (const std::string& out : {options.out, options.json}) {
-    if (!out.empty() && same_file(options.what, out)) {
-      throw Error(fmt::format("{}: this would replace the file that is judged", out));
-    }
-  }
+  require_files(options);
   const PrecisionPath path = declared_path(options, file);
-  const Answer answer(file, options.what);
   fmt::print("{}: judging {}\n  problem {}\n  path    {}\n", version_text(), options.what,
              print(file.problem), print(path));
   std::fflush(stdout);
-  Judgement judgement = judge(file.problem, file.values, path, answer.given());
-  if (judgement.refused() > 0 && fits_with_rows_first(options, file)) {
-    judgement.remarks = {
-        "everything would be accepted if the file were read with rows before heads: say "
-        "--problem layout=bthd"};
+  std::optional<Stage> stage;
+  stage.emplace(stderr, "what is accepted");
+  Work work(file, options);
+  Judgement& judgement = work.judgement;
+  stage.emplace(stderr, "which wrong answers would be accepted");
+  look_at_power(judgement, file.values, work.accepted, work.answer.given());
+  judgement.remarks = said_in_vain(file.problem, path);
+  if (judgement.refused() > 0) {
+    stage.emplace(stderr, "what the refused numbers may mean");
+    for (std::string& remark : explained(options, work)) {
+      judgement.remarks.push_back(std::move(remark));
+    }
   }
+  stage.reset();
   fmt::print("{}", text_of(judgement));
   if (!options.json.empty()) {
     write_whole(options.json, json_of(judgement, version_text(), options.what));
