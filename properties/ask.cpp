@@ -34,9 +34,7 @@ std::optional<Verdict> misshapen(Operation operation, std::string_view what, con
 
 std::optional<Verdict> fault_of(Operation operation, const Reply& reply) {
   if (!reply.fault) return std::nullopt;
-  if (reply.fault->kind == kUnsupported) {
-    throw Error(fmt::format("{}: {}", name_of(operation), reply.fault->what));
-  }
+  if (reply.fault->kind == kUnsupported) throw Error(reply.fault->what);
   return faulted(
       fmt::format("{} {}: {}", name_of(operation), reply.fault->kind, reply.fault->what));
 }

@@ -234,7 +234,7 @@ std::vector<std::string> ranges_of(const std::vector<std::size_t>& numbers) {
   return ranges;
 }
 
-/// What the truth was computed in, and why there is no z.
+/// What the truth was computed in, where names are explained, and why there is no z.
 std::string remarks(const Measurement& measurement, int columns) {
   std::array<Index, kTierNames.size()> rows{};
   std::map<std::string, std::vector<std::size_t>> without;
@@ -255,7 +255,10 @@ std::string remarks(const Measurement& measurement, int columns) {
   for (std::size_t tier = 0; tier < rows.size(); ++tier) {
     if (rows[tier] > 0) tiers.push_back(fmt::format("{} in {}", rows[tier], kTierNames[tier]));
   }
-  if (!tiers.empty()) text += fmt::format("rows of the truth: {}\n", joined(tiers, ", "));
+  if (!tiers.empty()) {
+    text += fmt::format("rows of the truth: {}\n", joined(tiers, ", "));
+    text += "bounds, directions, biases, stages and tiers: `attest list` says what they are\n";
+  }
   for (const auto& [why, numbers] : without) {
     const std::string line = fmt::format("{}: cells {}", why, joined(ranges_of(numbers), ", "));
     text += wrapped("no z:", words_of(line), columns);

@@ -71,6 +71,13 @@ TEST_F(BadPlugin, WhatTheEmulatorDoesNotExecuteIsNotTheSubjectsFault) {
   std::vector<std::string> with_cell = parts;
   with_cell.push_back("(while measuring 'prefill " + line + "')");
   refuses("measure --case '" + line + "'" + strays, with_cell);
+  std::filesystem::create_directories(folder_ / "corpus");
+  std::ofstream(folder_ / "corpus" / "line.case") << "causality " << line << "\n";
+  const Ran campaign =
+      run("fuzz --corpus corpus --cases 20 --properties causality --threads 1" + strays);
+  EXPECT_EQ(campaign.exit_code, 2) << campaign.out;
+  EXPECT_EQ(campaign.last_line().find("the testbed could not go on: prefill: kernel"), 0U)
+      << campaign.out;
   const Ran healthy = run("measure --case 'q=1x1x2x4 kv=1x2x4 scale=0'" + strays);
   EXPECT_EQ(healthy.exit_code, 1) << "zeros are the wrong answer, and the subject's";
 }

@@ -260,6 +260,7 @@ TEST_F(CommandLine, MeasuresAGrid) {
   EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
   EXPECT_NE(ran.out.find("in 4 cells"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("all cells: call prefill, width 4, formats f32"), std::string::npos);
+  EXPECT_NE(ran.out.find("tiers: `attest list` says"), std::string::npos) << ran.out;
   EXPECT_EQ(
       ran.last_line(),
       "measured 104 numbers of O in 4 cells; all lie within their bounds");  // 2 * 4 * (5 + 8)
@@ -318,6 +319,7 @@ TEST_F(CommandLine, ListsWhatItsCataloguesHold) {
     EXPECT_NE(ran.out.find(part), std::string::npos) << part;
   }
   EXPECT_EQ(run("list formats").out.find("f32"), 0U);
+  EXPECT_NE(run("list formats").out.find("i8    8 bits, in caches only\n"), std::string::npos);
   EXPECT_NE(run("list precision")
                 .out.find("key_block=KEYS               least number of keys between "
                           "two rescales; 1: unknown; default 1, or block"),
@@ -354,7 +356,8 @@ TEST_F(CommandLine, EveryNameOfAMeasurementIsListed) {
     std::string seen;
     for (std::size_t start = 0; start < list.size(); start = list.find('\n', start) + 1) {
       const std::string line = list.substr(start, list.find('\n', start) - start);
-      seen += (seen.empty() ? "" : " ") + line.substr(0, line.find(' '));
+      if (!seen.empty()) seen += ' ';
+      seen += line.substr(0, line.find(' '));
       EXPECT_GT(line.size(), line.find_first_not_of(' ', line.find(' ')) + 5) << line;
     }
     EXPECT_EQ(seen, names);

@@ -145,8 +145,8 @@ CommandWord oracle_words(OracleOptions& options) {
                        .place = &options.what,
                        .required = true},
                       {.name = "-o,--out",
-                       .what = "safetensors file: inputs, o and lse for `attest judge`, and both "
-                               "truer than any kernel",
+                       .what = "safetensors file: inputs, o and lse as `attest judge` takes them, "
+                               "and the truth in F64",
                        .place = &options.out},
                       {.name = "--problem",
                        .what = "words of a case line (`attest list case`), for a safetensors file",
@@ -176,7 +176,8 @@ std::vector<OptionWord> grid_words(MeasureCommand& options) {
            .what = "words of a case line (`attest list case`) that every cell has",
            .place = &options.problem},
           {.name = "--case",
-           .what = "a case line to measure instead of a grid; may be given more than once",
+           .what = "a case line (`attest list case`), prefill or decode before it or not, to "
+                   "measure instead of a grid; may be given more than once",
            .place = &options.cases}};
 }
 

@@ -14,6 +14,7 @@
 #include "reference/bound/acceptance.hpp"
 #include "reference/case_words.hpp"
 #include "reference/model/model.hpp"
+#include "reference/names.hpp"
 #include "reference/oracle/certified.hpp"
 #include "reference/precision_text.hpp"
 #include "reference/statistics/directions.hpp"
@@ -44,9 +45,11 @@ Rows fill_rows() {
 
 Rows formats() {
   Rows rows;
-  for (const Format format : {Format::f32, Format::f16, Format::bf16, Format::e4m3, Format::e5m2}) {
+  for (std::size_t i = 0; i < format_names().size(); ++i) {
+    const auto format = static_cast<Format>(i);
     const Tensor one(format, {1, 1, 1, 1});
-    rows.emplace_back(name_of(format), fmt::format("{} bits", 8 * one.bytes.size()));
+    rows.emplace_back(name_of(format), fmt::format("{} bits{}", 8 * one.bytes.size(),
+                                                   format == Format::i8 ? ", in caches only" : ""));
   }
   return rows;
 }
