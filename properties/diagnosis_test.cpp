@@ -62,6 +62,9 @@ constexpr const char* kLong = "q=1x2x40x16 kv=1x150x16 in=bf16 out=bf16 causal s
 
 TEST(Diagnosis, ARightAnswerIsLeftInPeace) {
   EXPECT_EQ(remarks(modelled(kLong, "fa2 block=32"), "fa2 block=32"), "");
+  const char* const eight_bits =
+      "q=1x2x40x16 kv=1x150x16 in=e4m3 out=bf16 cache=e4m3 scales=head causal seed=5";
+  EXPECT_EQ(remarks(modelled(eight_bits, "fa3_fp8 block=32"), "fa3_fp8 block=32"), "");
 }
 
 TEST(Diagnosis, WrongDeclarationsAreNamedByWhatWouldBeRight) {

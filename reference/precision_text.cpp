@@ -65,12 +65,15 @@ constexpr double kEx2Approx = 5 * 0x1p-24, kReciprocalProduct = 4 * 0x1p-24;
 constexpr double kTanhApprox = 0x1p-11, kFastLog = 3.59e-7;
 constexpr double kUlp = 0x1p-23;  // of f32, relative, at most
 
+constexpr Format kSixteenBits[] = {Format::f16, Format::bf16}, kE4m3[] = {Format::e4m3};
+
 constexpr KnownPath kKnownPaths[] = {
     {"f32",
      "any kernel that computes in f32 with the functions of CUDA's library, not those of fast "
      "math; "
      "any order",
-     "CUDA C++ Programming Guide, mathematical functions", false,
+     "CUDA C++ Programming Guide, mathematical functions",
+     {},
      Path{
          .exp_error = 2 * kUlp, .log_error = kUlp, .tanh_error = 2 * kUlp, .division_error = kUlp}},
     {"fa2",
@@ -79,7 +82,7 @@ constexpr KnownPath kKnownPaths[] = {
      "at 128 unless causal); with a cache 256, 128 above 64, 64 above 128",
      "Dao-AILab/flash-attention: csrc/flash_attn/src, softmax.h, flash_fwd_kernel.h, "
      "flash_fwd_launch_template.h",
-     true,
+     kSixteenBits,
      Path{.exp_error = kEx2Approx,
           .log_error = kFastLog,
           .tanh_error = kTanhApprox,
@@ -94,12 +97,29 @@ constexpr KnownPath kKnownPaths[] = {
      "heads up to 64 wide (128 when causal), 144 up to 96, 176 up to 128 (128 when causal), 112 up "
      "to 192 (128 when V is at most 128 wide), 80 above; with a window or pages others",
      "Dao-AILab/flash-attention: hopper, softmax.h, tile_size.h, mainloop_fwd_sm90_tma_gmma_ws.hpp",
-     true,
+     kSixteenBits,
      Path{.exp_error = kEx2Approx,
           .log_error = kFastLog,
           .tanh_error = kTanhApprox,
           .division_error = kReciprocalProduct,
           .tensor_step = 16,
+          .falling = true,
+          .in_order = true,
+          .sum_lanes = 4}},
+    {"fa3_fp8",
+     "FlashAttention-3 forward in e4m3 with fast math, on sm_90, not split; the scale of q goes "
+     "into the problem's scale, those of k and v into k_scales and v_scales. Add block=160 for "
+     "heads up to 64 wide, 128 up to 96, 224 up to 128, 160 up to 192, 128 above; with a window, "
+     "pages or few queries others",
+     "Dao-AILab/flash-attention: hopper, softmax.h (Max_offset), tile_size.h, "
+     "mainloop_fwd_sm90_tma_gmma_ws.hpp",
+     kE4m3,
+     Path{.exp_error = kEx2Approx,
+          .log_error = kFastLog,
+          .tanh_error = kTanhApprox,
+          .division_error = kReciprocalProduct,
+          .tensor_step = 32,
+          .p_shift = 8,
           .falling = true,
           .in_order = true,
           .sum_lanes = 4}},
@@ -201,11 +221,13 @@ void read_into(const PrecisionField& field, const Piece& value, Path& path) {
 
 Path known_path(const KnownPath& known, const Piece& word, Format input) {
   Path path = known.path;
-  if (!known.p_as_input) return path;
-  if (input != Format::f16 && input != Format::bf16) {
-    word.refuse(
-        fmt::format("{} is a path of f16 and bf16, and q is {}", known.name, name_of(input)),
-        "say the fields instead");
+  if (known.inputs.empty()) return path;
+  if (std::find(known.inputs.begin(), known.inputs.end(), input) == known.inputs.end()) {
+    std::vector<std::string_view> names;
+    for (const Format format : known.inputs) names.push_back(name_of(format));
+    word.refuse(fmt::format("{} is a path of {}, and q is {}", known.name,
+                            fmt::join(names, " and "), name_of(input)),
+                "say the fields instead");
   }
   path.p_format = input;
   return path;

@@ -49,9 +49,9 @@ std::string print(const PrecisionPath& path);
 /// A path that others have published, under a name.
 struct KnownPath {
   std::string_view name;
-  std::string_view what;    // for people: which kernels, and what is assumed
-  std::string_view source;  // where the facts are from
-  bool p_as_input;          // P takes the format of q, which must have 16 bits
+  std::string_view what;           // for people: which kernels, and what is assumed
+  std::string_view source;         // where the facts are from
+  std::span<const Format> inputs;  // P takes the format of q, which must be one of these; none: any
   PrecisionPath path;
 };
 std::span<const KnownPath> known_paths();

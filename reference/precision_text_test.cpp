@@ -157,6 +157,9 @@ TEST(KnownPaths, ComeFirstAndWhatFollowsSaysOtherwise) {
   EXPECT_TRUE(path.falling);
   EXPECT_EQ(parse_precision("fa2", Format::f16).p_format, Format::f16);
   EXPECT_EQ(parse_precision("f32", Format::bf16).p_format, Format::f32);
+  EXPECT_EQ(parse_precision("fa3_fp8", Format::e4m3).p_format, Format::e4m3);
+  EXPECT_EQ(parse_precision("fa3_fp8", Format::e4m3).p_shift, 8);
+  expect_refused("fa3_fp8", {"column 1", "a path of e4m3, and q is bf16"}, Format::bf16);
   expect_refused("block=128 fa2", {"column 11", "'fa2'", "first"});
   expect_refused("fa2 fa3", {"column 5", "'fa3'", "first"});
   expect_refused("fa2", {"column 1", "f16 and bf16", "q is f32"}, Format::f32);

@@ -96,7 +96,7 @@ class Weighing {
     double error = term.logit_error + distance_error(distance) +
                    (1 + rescales_) * joints_.exponential +
                    (visits_.parts.size() > 1 ? joints_.part_lse + joints_.exponential : 0);
-    const double roundings = kCastReferenceRoundings * kU;
+    const double roundings = reference_roundings(row_.path) * kU;
     if (quantised_) {  // what is common does not cancel against weights that were rounded
       error +=
           joints_.all.error() + roundings * std::max(visit.reference.size(), joints_.all.size());
@@ -110,7 +110,8 @@ class Weighing {
   double local_error(const Visit& visit, const Term& term) const {
     const double distance = std::fabs(term.logit - visit.reference.value);
     double error = term.logit_error + visit.reference.error() + distance_error(distance) +
-                   kCastReferenceRoundings * kU * visit.reference.size() + joints_.exponential;
+                   reference_roundings(row_.path) * kU * visit.reference.size() +
+                   joints_.exponential;
     if (row_.path.scales_in_p && row_.values.v_scales) error += kCacheScaleRoundings * kU;
     return error * (1 + kEvaluation);
   }
@@ -161,7 +162,7 @@ class Weighing {
     const double error =
         visit.reference.error() + joints_.all.error() +
         distance_error(joints_.all.value - visit.reference.value) +
-        kCastReferenceRoundings * kU * (visit.reference.size() + joints_.all.size()) +
+        reference_roundings(row_.path) * kU * (visit.reference.size() + joints_.all.size()) +
         rescales_ * joints_.exponential +
         (visits_.parts.size() > 1 ? joints_.part_lse + joints_.exponential : 0);
     return rescales_ > 0 ? error * (1 + kEvaluation) : 0;
@@ -199,7 +200,7 @@ double factor_error(const Reference& from, const Reference& to, double exponent)
   const double errors = from.error() + to.error();
   const double error = exponent + errors +
                        kDistanceRoundings * kU * (std::fabs(to.value - from.value) + errors) +
-                       kCastReferenceRoundings * kU * (from.size() + to.size());
+                       kReferenceRoundings * kU * (from.size() + to.size());
   return std::expm1(error * (1 + kEvaluation)) + kU;
 }
 

@@ -59,13 +59,12 @@ inline constexpr double kRoom = 1 + 0x1p-20;
 /// README, step S4.
 inline constexpr double kDistanceRoundings = 5;
 
-/// Roundings of the reference when one weight uses fl(m c) and a rescale uses m: one for the block
-/// of the key, one for the last block. README, step S4.
-inline constexpr double kReferenceRoundings = 2;
+/// Roundings of the reference of a block when its weights use fl(m c) and rescales use m. README,
+/// steps S4 and "Weights at the cast".
+inline constexpr double kReferenceRoundings = 1;
 
-/// The first of them: fl(m c) of the block in which a weight is cast. README, "Weights at the
-/// cast".
-inline constexpr double kCastReferenceRoundings = 1;
+/// One more where weights carry a factor 2^p_shift: that may have been subtracted from fl(m c).
+inline constexpr double kPShiftRoundings = 1;
 
 /// Roundings in softcap relative to min(|s|, cap): the cap to f32, on both sides (2), s / cap or
 /// s * fl(1 / cap) (2), the product with the cap (1), fl(log2 e) and its product when weights are

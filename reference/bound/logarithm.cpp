@@ -26,7 +26,7 @@ Logarithm logarithm_of(const Row& row, const Scores& scores) {
                                      : std::fabs(log.reference) + log.error + extra;
   log.log_error =
       declared(row.path.log_error, 0) * std::max(1.0, log.most) + kLogRoundings * kU * log.most;
-  log.swing = std::exp(kReferenceRoundings * kU * (log.magnitude + log.error));
+  log.swing = std::exp(2 * reference_roundings(row.path) * kU * (log.magnitude + log.error));
   return log;
 }
 
@@ -34,7 +34,8 @@ double lse_radius(const Row& row, const Logarithm& log, double sum, double in_su
   const double largest = std::exp2(declared(row.path.lazy, 0) + row.path.p_shift);
   if (!(log.terms * log.swing * largest < kOverflow)) return kInfinity;
   const double lse = std::fabs(log.reference + std::log(sum));
-  double nats = in_sum + kShiftRoundings * kU * log.shift + log.log_error;
+  const double shifts = kShiftRoundings + (row.path.p_shift == 0 ? 0 : kPShiftRoundings);
+  double nats = in_sum + shifts * kU * log.shift + log.log_error;
   nats += kLseRoundings * kU * (lse + nats);
   nats += kFlush * log.swing * (2 * log.terms + 4) / std::min(1.0, std::exp2(row.path.p_shift));
   const double unit = row.problem.lse_base == LogBase::two ? std::numbers::log2e : 1.0;

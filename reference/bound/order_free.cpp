@@ -88,7 +88,7 @@ Weights weigh(const Row& row, const Scores& scores) {
   // S4 and, for splits, S9.
   const double exponential = as_exponent(declared(row.path.exp_error, kFaithful));
   double common = (1 + w.rescales) * exponential;
-  if (w.rescales > 0) common += kReferenceRoundings * kU * (w.log.magnitude + error);
+  if (w.rescales > 0) common += 2 * reference_roundings(row.path) * kU * (w.log.magnitude + error);
   if (w.split) {
     common += kU * (kShiftRoundings + kLseRoundings) * w.log.shift +
               kDistanceRoundings * kU * w.log.most + w.log.log_error + exponential;

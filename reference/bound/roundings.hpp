@@ -58,6 +58,11 @@ inline double declared(double error, double least) {
   return std::isnan(error) ? kInfinity : std::max(error, least);
 }
 
+/// Roundings of the reference that the weights of one block use.
+inline double reference_roundings(const PrecisionPath& path) {
+  return kReferenceRoundings + (path.p_shift == 0 ? 0 : kPShiftRoundings);
+}
+
 /// In nats: by how much a weight may exceed 1 when it is cast, and what a factor adds to its
 /// exponent.
 inline double extra_exponent(const PrecisionPath& path) {

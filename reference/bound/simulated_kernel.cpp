@@ -153,18 +153,20 @@ class RowKernel {
     return x;
   }
 
-  float weight(float logit, float reference, Index number) const {
+  /// Under the reference minus `shift`, a power of two.
+  float weight(float logit, float reference, Index number, float shift = 0) const {
     const auto wobble = static_cast<float>(recipe_.exp_error * (number % 2 == 0 ? 1.0 : -1.0));
     float power = 0;
     if (raw_) {
-      power = std::exp2(recipe_.fma ? std::fma(logit, factor_, -(reference * factor_))
-                                    : logit * factor_ - reference * factor_);
+      const float shifted = reference * factor_ - shift;
+      power =
+          std::exp2(recipe_.fma ? std::fma(logit, factor_, -shifted) : logit * factor_ - shifted);
     } else if (two_) {
-      power = std::exp2(logit - reference);
+      power = std::exp2(logit - (reference - shift));
     } else if (recipe_.exponential == Exponential::natural) {
-      power = std::exp(logit - reference);
+      power = std::exp(logit - (reference - shift * kLn2));
     } else {
-      power = std::exp2((logit - reference) * kLog2e);
+      power = std::exp2((logit - reference) * kLog2e + shift);
     }
     return power + power * wobble;
   }
@@ -228,11 +230,13 @@ class RowKernel {
     const float m = rises(state.m, largest) ? largest : state.m;
     const float alpha = recipe_.mistake == Mistake::no_rescale ? 1.0F : rescale(state.m, m);
     state.m = m;
-    const auto shift = static_cast<float>(std::exp2(recipe_.p_shift));
+    const auto log_shift = static_cast<float>(recipe_.shifts_reference ? recipe_.p_shift : 0);
+    const auto shift =
+        static_cast<float>(recipe_.shifts_reference ? 1 : std::exp2(recipe_.p_shift));
     std::vector<float> cast, in_sum;
     const Index kv_head = h_ / (p_.query_heads / p_.kv_heads);
     for (std::size_t n = 0; n < keys.size(); ++n) {
-      const float p = weight(logits[n], m, keys[n]) * shift;
+      const float p = weight(logits[n], m, keys[n], log_shift) * shift;
       const float p_scaled = joins() ? p * factor_of(values_.v_scales, kv_head, keys[n]) : p;
       cast.push_back(static_cast<float>(rounded(recipe_.p_format, static_cast<double>(p_scaled))));
       in_sum.push_back(recipe_.sums_cast

@@ -34,6 +34,7 @@ struct Recipe {
   bool falling = false;
   bool sums_cast = false;
   double lazy = 0, p_shift = 0;
+  bool shifts_reference = false;  // p_shift is subtracted from the reference, not multiplied in
   Index sum_lanes = 1;
   Index declared_step = 0;  // tensor_step as declared; 0: as it is
   bool sink_first = false;  // the sink is the first reference, not the last
