@@ -171,7 +171,8 @@ TEST(KnownPaths, ArePossibleAndSourced) {
     EXPECT_EQ(precision_invalidity(known.path), "") << known.name;
     EXPECT_FALSE(known.what.empty());
     EXPECT_FALSE(known.source.empty());
-    EXPECT_EQ(refusal(known.name), "accepted");
+    const Format input = known.inputs.empty() ? Format::bf16 : known.inputs.front();
+    EXPECT_EQ(refusal(known.name, input), "accepted");
   }
 }
 

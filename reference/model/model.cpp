@@ -28,7 +28,10 @@ Plan::Plan(const Problem& its_problem, const Values& its_values, const Precision
 
   scale = static_cast<double>(problem.scale) * (has(Defect::scale_off) ? 1 + 0x1p-13 : 1);
   plain = problem.softcap == 0 && !values.bias && !values.slopes && !values.sinks && scale > 0;
-  scaled_p = path.scales_in_p || path.tensor_step != 0;
+  // Into tensor cores V goes as it is stored.
+  const bool tensor = path.tensor_step != 0;
+  scaled_o = tensor && !path.scales_in_p && values.v_scales && values.v_scales->extent[2] == 1;
+  scaled_p = !scaled_o && (path.scales_in_p || tensor);
   nats = plain ? scale : 1;
   bits = exponential(nats * kLog2e);
 }
@@ -51,7 +54,7 @@ Head Plan::head(Index b, Index kv_head) const {
     if (has(Defect::rows_swapped) && middle > 0) {
       source = j == middle ? middle - 1 : j == middle - 1 ? middle : j;
     }
-    const double factor = scaled_p ? 1 : head.v_scale[static_cast<std::size_t>(source)];
+    const double factor = scaled_p || scaled_o ? 1 : head.v_scale[static_cast<std::size_t>(source)];
     for (Index c = 0; c < problem.v_depth; ++c) {
       head.v.set(static_cast<std::size_t>(c * problem.keys + j),
                  pv(values.v.at(b, kv_head, source, c) * factor), v_format);

@@ -217,7 +217,8 @@ class RowModel {
       all.m = joint;
     }
     Row row;
-    const double inverse = inverse_of(all.l);
+    double inverse = inverse_of(all.l);
+    if (plan_.scaled_o) inverse = plan_.division(inverse * head_.v_scale[0]);
     for (double acc : all.acc) row.o.push_back(output(plan_.division(acc * inverse)));
     row.lse = log_sum(all);
     if (plan_.problem.lse_base == LogBase::two) row.lse = plan_.division(row.lse * kLog2e);

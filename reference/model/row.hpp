@@ -75,6 +75,7 @@ struct Plan {
   double scale = 1;
   bool plain = false;     // logits are q.k: the scale is applied in the exponent
   bool scaled_p = false;  // a scale of V joins P
+  bool scaled_o = false;  // or the one scale of a head joins O
   double bits = 1;        // powers of two per unit of a logit
   double nats = 1;        // nats per unit of a logit
 };
