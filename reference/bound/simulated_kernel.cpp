@@ -5,10 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#if defined(__SSE__)
-#include <xmmintrin.h>
-#endif
 
+#include "reference/bound/flush_to_zero.hpp"
 #include "reference/bound/simulated_sums.hpp"
 #include "reference/formats.hpp"
 #include "reference/oracle/exact.hpp"
@@ -19,24 +17,6 @@ namespace {
 constexpr float kLog2e = 0x1.715476p0F;  // fl(log2 e)
 constexpr float kLn2 = 0x1.62e43p-1F;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-#if defined(__SSE__)
-constexpr unsigned kFlushAndDenormalsAreZero = 0x8040;  // MXCSR bits FTZ and DAZ
-class FlushToZero {
- public:
-  explicit FlushToZero(bool on) : before_(_mm_getcsr()) {
-    if (on) _mm_setcsr(before_ | kFlushAndDenormalsAreZero);
-  }
-  ~FlushToZero() { _mm_setcsr(before_); }
-
- private:
-  unsigned before_;
-};
-#else
-struct FlushToZero {
-  explicit FlushToZero(bool) {}
-};
-#endif
 
 /// Running state of one row over some keys, in the unit of its logits.
 struct Partial {
