@@ -209,9 +209,7 @@ CommandWord judge_words(JudgeOptions& options) {
 CommandWord measure_words(MeasureCommand& options) {
   CommandWord command{
       .name = "measure",
-      .what =
-          "how large a subject's errors are, over a grid; or what its kernels cost. `attest "
-          "list` says what bounds, directions, biases, stages and tiers are",
+      .what = "how large a subject's errors are, over a grid; or what its kernels cost",
       .example =
           "attest measure --subject ./mine.so --lengths 64,1024 --json now.json\n"
           "  attest measure --cost --call 'decode q=1x8x1x128 kv=1x512x128 in=bf16'",
@@ -235,7 +233,10 @@ CommandWord measure_words(MeasureCommand& options) {
         .what = "cells at once; changes no result",
         .place = &options.threads,
         .problem = threads_error},
-       {.name = "--json", .what = "file for all figures", .place = &options.json},
+       {.name = "--json",
+        .what = "file for all figures; bounds, directions, biases, stages and tiers: `attest list` "
+                "says what they are",
+        .place = &options.json},
        {.name = "--compare",
         .what = "file that an earlier --json wrote: is any cell worse than there?",
         .place = &options.compare},
