@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 
+#include "properties/by_heads.hpp"
 #include "properties/excerpt.hpp"
 #include "properties/readings.hpp"
 #include "properties/resemblance.hpp"
@@ -70,7 +71,7 @@ class Diagnosis {
     const bool sharp = std::any_of(accepted_.strength.begin(), accepted_.strength.end(),
                                    [](Strength s) { return s != Strength::order_free; });
     const Acceptance coarse =
-        sharp ? acceptance(problem_, values_, path_, Strength::order_free) : Acceptance{};
+        sharp ? acceptance_by_heads(problem_, values_, path_, Strength::order_free) : Acceptance{};
     free_ = sharp ? count_all(problem_, coarse, given_) : all_;
     choose_head();
     if (free_.refused == 0) {
@@ -134,7 +135,8 @@ class Diagnosis {
     }
     if (found.empty()) return;
     const Reading& first = *found.front();
-    const Count whole = count_all(problem_, acceptance(first.problem, values_, first.path), given_);
+    const Count whole =
+        count_all(problem_, acceptance_by_heads(first.problem, values_, first.path), given_);
     std::string names = first.words;
     for (std::size_t n = 1; n < found.size(); ++n) names += " or " + found[n]->words;
     remarks_.push_back(

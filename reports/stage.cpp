@@ -11,7 +11,8 @@
 
 namespace attest {
 
-Stage::Stage(std::FILE* out, std::string what) : out_(out), what_(std::move(what)) {
+Stage::Stage(std::FILE* out, std::string what, Pieces pieces)
+    : out_(out), what_(std::move(what)), pieces_(std::move(pieces)) {
   if (::isatty(::fileno(out)) != 0) thread_ = std::jthread([this](std::stop_token s) { draw(s); });
 }
 
@@ -27,7 +28,11 @@ void Stage::draw(std::stop_token stop) {
     over_.wait_for(lock, stop, std::chrono::seconds(1), [] { return false; });
     if (stop.stop_requested()) break;
     const auto columns = static_cast<std::size_t>(style_of(out_).columns - 1);
-    const std::string text = fmt::format("{} ({} s)", what_, seconds);
+    const std::string so_far =
+        pieces_.done == nullptr
+            ? ""
+            : fmt::format(": {} of {} {}", pieces_.done->load(), pieces_.of, pieces_.name);
+    const std::string text = fmt::format("{}{} ({} s)", what_, so_far, seconds);
     fmt::print(out_, "\r\x1b[K{}", text.substr(0, columns));
     std::fflush(out_);
   }

@@ -41,6 +41,12 @@ TEST(Stage, ShowsItselfOnATerminal) {
     EXPECT_NE(read_from(terminal).find("what is accepted (1 s)"), std::string::npos);
   }
   EXPECT_EQ(read_from(terminal), "\r\x1b[K");
+  const std::atomic<Index> done = 3;
+  {
+    const Stage stage(out, "what is accepted", {&done, 8, "heads"});
+    pause_for(1.5);
+  }
+  EXPECT_NE(read_from(terminal).find("what is accepted: 3 of 8 heads (1 s)"), std::string::npos);
   std::fclose(out);
   ::close(terminal);
 }

@@ -2,9 +2,11 @@
 // element against what a kernel of the declared precision path may give.
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 
+#include "properties/by_heads.hpp"
 #include "properties/diagnosis.hpp"
 #include "reference/formats.hpp"
 #include "reference/precision_text.hpp"
@@ -88,11 +90,13 @@ struct Work {
   const Acceptance accepted;
   Judgement judgement;
 
-  Work(const TensorsFile& tensors, const JudgeOptions& options)
+  Work(const TensorsFile& tensors, const JudgeOptions& options,
+       std::atomic<Index>* heads_done = nullptr)
       : file(tensors),
         path(declared_path(options, file)),
         answer(file, options.what),
-        accepted(acceptance(file.problem, file.values, path)),
+        accepted(
+            acceptance_by_heads(file.problem, file.values, path, Strength::quantised, heads_done)),
         judgement(judge(file.problem, path, accepted, answer.given())) {}
 
   bool holds() const { return judgement.judged() > 0 && judgement.refused() == 0; }
@@ -202,8 +206,10 @@ int judge(const JudgeOptions& options) {
              print(file.problem), print(path));
   std::fflush(stdout);
   std::optional<Stage> stage;
-  stage.emplace(stderr, "what is accepted");
-  Work work(file, options);
+  std::atomic<Index> heads_done = 0;
+  const Index heads = file.problem.batch * file.problem.query_heads;
+  stage.emplace(stderr, "what is accepted", Pieces{&heads_done, heads, "heads"});
+  Work work(file, options, &heads_done);
   Judgement& judgement = work.judgement;
   stage.emplace(stderr, "which wrong answers would be accepted");
   look_at_power(judgement, file.values, work.accepted, work.answer.given());

@@ -1,0 +1,60 @@
+// Head by head, the numbers are those of the whole, whatever is asked and declared.
+#include "properties/by_heads.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "properties/domains/domain.hpp"
+#include "properties/fills.hpp"
+#include "reference/precision_text.hpp"
+#include "reference/text.hpp"
+
+namespace attest {
+namespace {
+
+bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
+}
+
+void expect_same(const Case& c, const PrecisionPath& path, Strength at_most) {
+  const Values values = make_values(c);
+  const Acceptance whole = acceptance(c.problem, values, path, at_most);
+  std::atomic<Index> done = 0;
+  const Acceptance heads = acceptance_by_heads(c.problem, values, path, at_most, &done);
+  const std::string what = print(c) + " " + print(path);
+  EXPECT_EQ(done, c.problem.batch * c.problem.query_heads) << what;
+  EXPECT_EQ(heads.o.format, whole.o.format) << what;
+  EXPECT_TRUE(same_bits(heads.o.centre, whole.o.centre)) << what;
+  EXPECT_TRUE(same_bits(heads.o.radius, whole.o.radius)) << what;
+  EXPECT_TRUE(same_bits(heads.lse.centre, whole.lse.centre)) << what;
+  EXPECT_TRUE(same_bits(heads.lse.radius, whole.lse.radius)) << what;
+  EXPECT_EQ(heads.strength, whole.strength) << what;
+}
+
+TEST(ByHeads, TheNumbersAreThoseOfTheWhole) {
+  const char* const paths[] = {"f32", "p_format=bf16 block=4 falling in_order tensor_step=8",
+                               "p_format=bf16 block=4 part=even streams=2",
+                               "p_format=f16 sums_cast", "block=8 part=power_of_two sum_lanes=4"};
+  for (std::uint64_t n = 0; n < 120; ++n) {
+    const Case c = draw_case(n % 2 == 0 ? "oracle_agreement" : "decode_agreement", 11, n);
+    const Index work = c.problem.batch * c.problem.query_heads * c.problem.queries *
+                       c.problem.keys * c.problem.depth;
+    if (work > 1 << 19) continue;  // the same code, for longer
+    expect_same(c, parse_precision(paths[n % std::size(paths)], c.problem.input),
+                n % 3 == 0 ? Strength::order_free : Strength::quantised);
+  }
+}
+
+TEST(ByHeads, LengthsAndEmptyRowsToo) {
+  for (const char* line :
+       {"q=3x4x7x8 kv=2x9x8 causal q_len=7,0,4 kv_len=9,6,0",
+        "q=2x4x7x8 kv=2x9x8 causal align=top_left empty=nan kv_len=2,9 mask bias alibi sinks",
+        "q=2x4x1x8 kv=2x64x8 in=bf16 out=bf16 splits=3 kv_len=64,17"}) {
+    expect_same(parse_case(line), parse_precision("p_format=bf16 block=4 part=even"),
+                Strength::quantised);
+  }
+}
+
+}  // namespace
+}  // namespace attest
