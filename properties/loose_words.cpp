@@ -10,7 +10,8 @@
 namespace attest {
 namespace {
 
-constexpr Index kRowsTried = 8;  // the fields of a path are the same for all
+constexpr Index kRowsTried = 8;    // the fields of a path are the same for all
+constexpr Index kLeastBlock = 16;  // of kernels on tensor cores: the tile of mma is no smaller
 
 std::string word_of(const PrecisionField& field, const PrecisionPath& path) {
   const std::string line = print(path), start = std::string(field.name) + "=";
@@ -33,17 +34,23 @@ bool take_back(const PrecisionField& field, PrecisionPath& path) {
   return path != before;
 }
 
+/// The last rows of the first head, or the first ones.
+Excerpt few_rows(const Problem& problem, const Values& values) {
+  const Index rows = query_length(problem, 0), taken = std::min(rows, kRowsTried);
+  const Index first = problem.alignment == Alignment::bottom_right ? rows - taken : 0;
+  return excerpt(problem, values, {}, {0, 0, first, first + taken});
+}
+
+bool tells(const Excerpt& part, const PrecisionPath& path, const CanTell& can_tell) {
+  return can_tell(part.problem, part.values, acceptance(part.problem, part.values, path));
+}
+
 }  // namespace
 
 std::vector<std::string> loose_words(const Problem& problem, const Values& values,
                                      const PrecisionPath& path, const CanTell& can_tell) {
-  const Index rows = query_length(problem, 0), taken = std::min(rows, kRowsTried);
-  const Index first = problem.alignment == Alignment::bottom_right ? rows - taken : 0;
-  const Excerpt part = excerpt(problem, values, {}, {0, 0, first, first + taken});
-  const auto tells = [&](const PrecisionPath& declared) {
-    return can_tell(part.problem, part.values, acceptance(part.problem, part.values, declared));
-  };
-  if (taken == 0 || tells(path)) return {};
+  const Excerpt part = few_rows(problem, values);
+  if (part.problem.queries == 0 || tells(part, path, can_tell)) return {};
   std::vector<std::string> alone, together;
   PrecisionPath without = path;
   for (const PrecisionField& field : precision_fields()) {
@@ -51,10 +58,20 @@ std::vector<std::string> loose_words(const Problem& problem, const Values& value
     if (!take_back(field, other)) continue;
     together.push_back(word_of(field, path));
     take_back(field, without);
-    if (tells(other)) alone.push_back(together.back());
+    if (tells(part, other, can_tell)) alone.push_back(together.back());
   }
   if (!alone.empty()) return alone;
-  return !together.empty() && tells(without) ? together : std::vector<std::string>{};
+  if (together.empty() || !tells(part, without, can_tell)) return {};
+  return together;
+}
+
+bool block_would_tell(const Problem& problem, const Values& values, const PrecisionPath& path,
+                      const CanTell& can_tell) {
+  if (path.block > 0 || path.key_block > 1) return false;
+  const Excerpt part = few_rows(problem, values);
+  PrecisionPath said = path;
+  said.block = said.key_block = kLeastBlock;
+  return part.problem.queries > 0 && !tells(part, path, can_tell) && tells(part, said, can_tell);
 }
 
 }  // namespace attest

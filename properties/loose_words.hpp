@@ -1,5 +1,6 @@
-// Loose words: which errors that a path declares are so large that the bound can tell nothing. They
-// explain why something could not be judged; no verdict rests on them.
+// Loose words: which errors that a path declares are so large that the bound can tell nothing, and
+// whether saying more would help. They explain why something could not be judged; no verdict rests
+// on them.
 #pragma once
 #include <functional>
 #include <string>
@@ -18,5 +19,11 @@ using CanTell = std::function<bool(const Problem&, const Values&, const Acceptan
 /// Rows: the last ones of the first head, or the first ones where the diagonal begins with those.
 std::vector<std::string> loose_words(const Problem& problem, const Values& values,
                                      const PrecisionPath& path, const CanTell& can_tell);
+
+/// Whether it could be told of the same rows if the path said how many keys share one maximum:
+/// without that a rescale, with an exponential of its own, may come with every key. Not where the
+/// path says so already.
+bool block_would_tell(const Problem& problem, const Values& values, const PrecisionPath& path,
+                      const CanTell& can_tell);
 
 }  // namespace attest

@@ -117,6 +117,10 @@ bool promises_all(const std::vector<double>& radius) {
 
 /// What is to be done where a tensor that was accepted says too little.
 std::string remedy(const Judgement& judgement) {
+  if (judgement.block_would_tell) {
+    return "say block=KEYS, how many keys share one running maximum; without it the errors of a "
+           "rescale are allowed at every key";
+  }
   if (!judgement.loose.empty()) {
     return fmt::format("{} lets that pass: declare what the kernel's functions really err",
                        joined(judgement.loose, ", "));
@@ -214,9 +218,11 @@ void look_at_power(Judgement& judgement, const Values& values, const Acceptance&
   }
   judgement.trials = try_wrong_answers(judgement.problem, values, accepted, given);
   if (!blind(judgement.trials) || judgement.trials.zeros == Fate::same) return;
-  judgement.loose = words_for([&](const Problem& p, const Values& v, const Acceptance& a) {
+  const CanTell sees = [&](const Problem& p, const Values& v, const Acceptance& a) {
     return !blind(try_wrong_answers(p, v, a, given));
-  });
+  };
+  judgement.loose = words_for(sees);
+  judgement.block_would_tell = block_would_tell(judgement.problem, values, judgement.path, sees);
 }
 
 Conclusion conclusion_of(const Judgement& judgement) {

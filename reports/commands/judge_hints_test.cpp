@@ -122,6 +122,25 @@ TEST_F(JudgeHints, InputsThatShowNothingAreNamed) {
   EXPECT_TRUE(verdict()["power"].empty());
 }
 
+TEST_F(JudgeHints, WhereManyRescalesHideAllABlockIsAskedFor) {
+  // 4000 keys, after each of which a rescale may come, and a mean of values that cancel.
+  constexpr int kKeys = 4000;
+  const std::string keys = std::to_string(kKeys);
+  std::vector<float> values;
+  for (int n = 0; n < kKeys; ++n) values.push_back(n % 2 == 0 ? 1 : -1);
+  values[0] = 9;  // the mean is 8 / 4000
+  FileWriter file;
+  file.f32("q", "1,1", {0});
+  file.f32("k", keys + ",1", std::vector<float>(kKeys, 1));
+  file.f32("v", keys + ",1", values);
+  file.f32("o", "1,1", {0.002F});
+  file.write(folder_ / "out.safetensors");
+  const Ran ran = judged(" --path exp_error=1e-6");
+  EXPECT_EQ(ran.exit_code, 2) << ran.out;
+  says(ran, "say block=KEYS, how many keys share one running maximum");
+  EXPECT_EQ(judged(" --path 'exp_error=1e-6 block=64'").exit_code, 0) << text_of("out.txt");
+}
+
 TEST_F(JudgeHints, AnErrorThatPromisesNothingIsBlamed) {
   write({});
   const Ran ran = judged(" --problem causal --path 'p_format=bf16 exp_error=1'");
