@@ -122,7 +122,7 @@ std::string remedy(const Judgement& judgement) {
            "rescale are allowed at every key";
   }
   if (!judgement.loose.empty()) {
-    return fmt::format("{} lets that pass: declare what the kernel's functions really err",
+    return fmt::format("{} lets that pass: declare no more error than the kernel makes",
                        joined(judgement.loose, ", "));
   }
   return "declare more of how the kernel works, which is judged more sharply (`attest list "

@@ -14,6 +14,7 @@
 #include "reports/commands/commands.hpp"
 #include "reports/formats.hpp"
 #include "reports/judgement.hpp"
+#include "reports/rendering.hpp"
 #include "reports/safetensors.hpp"
 #include "reports/stage.hpp"
 
@@ -114,17 +115,21 @@ bool fits_with_rows_first(const JudgeOptions& options, const TensorsFile& as_rea
   }
 }
 
-/// Whether o is of f32 and yet every number of it is one of `format`. Of numbers that are computed
-/// in f32 one in 2^13 (f16) or 2^16 (bf16) is, so a few are enough; zeros tell nothing.
-bool is_widened(const Tensor& o, Format format) {
+/// Whether a tensor is of f32 and yet every number of it is one of `format`. Of numbers that are
+/// computed in f32 one in 2^13 (f16) or 2^16 (bf16) is, so a few are enough; zeros tell nothing.
+bool is_widened(const Tensor& tensor, Format format) {
   bool any = false;
-  for (Index flat = 0; flat < o.count(); ++flat) {
-    const double number = o.at(flat);
-    if (std::isnan(number) || number == 0) continue;
+  for (Index flat = 0; flat < tensor.count(); ++flat) {
+    const double number = tensor.at(flat);
+    if (!std::isfinite(number) || number == 0) continue;
     if (rounded(format, number) != number) return false;
     any = true;
   }
   return any;
+}
+
+std::string_view article_of(Format format) {
+  return format == Format::f16 ? "an" : "a";
 }
 
 /// What a kernel wrote in 16 bits and somebody stored in f32 is refused: between two numbers of 16
@@ -142,13 +147,26 @@ std::string say_widened(const JudgeOptions& options, const Work& work) {
       const TensorsFile file = read_tensors_file(other.what, other.problem);
       const Index refused = Work(file, other).judgement.refused();
       return fmt::format("every number of o is {} {} number: say --problem {}, with which {}",
-                         format == Format::f16 ? "an" : "a", name_of(format), word,
+                         article_of(format), name_of(format), word,
                          refused == 0                         ? "everything would be accepted"
                          : refused < work.judgement.refused() ? "fewer would be refused"
                                                               : "it would be judged as that");
     } catch (const Error&) {  // out is said, and the file is f32 indeed
       return {};
     }
+  }
+  return {};
+}
+
+/// LSE has no format of its own: kernels write it in f32, and what was rounded since is refused.
+std::string say_rounded_lse(const Work& work) {
+  if (!work.answer.lse || work.judgement.lse->refused == 0) return {};
+  for (const Format format : {Format::bf16, Format::f16}) {
+    if (!is_widened(*work.answer.lse, format)) continue;
+    return fmt::format(
+        "every number of lse is {} {} number; it is judged as f32, which kernels "
+        "write: store it before it is rounded to fewer bits",
+        article_of(format), name_of(format));
   }
   return {};
 }
@@ -160,17 +178,43 @@ std::vector<std::string> explained(const JudgeOptions& options, const Work& work
         "everything would be accepted if the file were read with rows before heads: say "
         "--problem layout=bthd"};
   }
-  return diagnose(work.file.problem, work.file.values, work.path, work.accepted,
-                  work.answer.given());
+  const std::string rounded_lse = say_rounded_lse(work);
+  if (!rounded_lse.empty() && (!work.judgement.o || work.judgement.o->refused == 0)) {
+    return {rounded_lse};
+  }
+  std::vector<std::string> remarks =
+      diagnose(work.file.problem, work.file.values, work.path, work.accepted, work.answer.given());
+  if (!rounded_lse.empty()) remarks.insert(remarks.begin(), rounded_lse);
+  return remarks;
 }
 
 /// What a path says to no avail.
 std::vector<std::string> said_in_vain(const Problem& problem, const PrecisionPath& path) {
-  if (path.part == 0 || problem.splits > 1) return {};
-  return {
-      fmt::format("the path says part={}, but the problem says nothing of splits, so all keys are "
-                  "taken for one part: say --problem splits=PARTS if the kernel split them",
-                  print_part(path.part))};
+  std::vector<std::string> remarks, words;
+  if (path.part != 0 && problem.splits == 1) {
+    remarks.push_back(fmt::format(
+        "the path says part={}, but the problem says nothing of splits, so all keys are taken for "
+        "one part: say --problem splits=PARTS if the kernel split them",
+        print_part(path.part)));
+  }
+  if (path.block == 0) {
+    if (path.streams > 1) words.push_back(fmt::format("streams={}", path.streams));
+    if (path.falling) words.emplace_back("falling");
+    if (path.sum_lanes > 1) words.push_back(fmt::format("sum_lanes={}", path.sum_lanes));
+  }
+  if (!words.empty()) {
+    remarks.push_back(
+        fmt::format("the path says {}, which tells nothing without block=KEYS: with "
+                    "that it would be judged more sharply",
+                    joined(words, " ")));
+  }
+  if (path.block > 0 && path.part == 0 && problem.splits > 1) {
+    remarks.push_back(
+        fmt::format("the path says block={}, which tells nothing of split keys without "
+                    "part=: with that they would be judged more sharply",
+                    path.block));
+  }
+  return remarks;
 }
 
 bool same_file(const std::string& a, const std::string& b) {

@@ -48,8 +48,8 @@ TEST_F(JudgeHints, WhatAPathCannotTellIsNoVerdict) {
     EXPECT_EQ(ran.exit_code, 2) << ran.out;
     EXPECT_EQ(ran.last_line(),
               "could not tell: all 90 numbers are accepted, but zeros in place of o would be "
-              "accepted too: exp_error=0.5 lets that pass: declare what the kernel's functions "
-              "really err");
+              "accepted too: exp_error=0.5 lets that pass: declare no more error than the kernel "
+              "makes");
     says(ran, "would be accepted    answers_zero");
     EXPECT_EQ(verdict()["conclusion"]["exit_code"], 2);
     EXPECT_EQ(verdict()["loose"], nlohmann::json{"exp_error=0.5"});
@@ -206,6 +206,33 @@ TEST_F(JudgeHints, PartsWithoutSplitsAreSaidToBeInVain) {
   EXPECT_EQ(verdict()["remarks"].size(), 1U);
   leaves_out(judged(" --problem 'causal splits=2' --path 'fa2 block=4 part=even'"), said);
   leaves_out(judged(), said);
+}
+
+TEST_F(JudgeHints, WordsThatNeedOthersAreSaidToBeInVain) {
+  write({});
+  says(judged(" --problem causal --path fa2"),
+       "the path says falling sum_lanes=4, which tells nothing without block=KEYS");
+  says(judged(" --problem 'causal splits=2' --path 'fa2 block=4'"),
+       "the path says block=4, which tells nothing of split keys without part=");
+  leaves_out(judged(" --problem 'causal splits=2' --path 'fa2 block=4 part=even'"),
+             "tells nothing");
+}
+
+TEST_F(JudgeHints, AnLseThatWasRoundedIsRecognised) {
+  Written it;
+  for (float& number : it.lse) number = bf16(number);
+  write(it);
+  const Ran ran = judged();
+  EXPECT_EQ(ran.exit_code, 1);
+  says(ran, "every number of lse is a bf16 number; it is judged as f32");
+  EXPECT_EQ(verdict()["remarks"].size(), 1U);
+  it.dropped = 1;  // and o is wrong
+  it.compute();
+  for (float& number : it.lse) number = bf16(number);
+  write(it);
+  const Ran both = judged();
+  says(both, "every number of lse is a bf16 number");
+  EXPECT_EQ(verdict()["remarks"].size(), 2U);
 }
 
 TEST_F(JudgeHints, WhatCannotBeWrittenIsSaidFirst) {
