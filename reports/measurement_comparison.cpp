@@ -1,6 +1,8 @@
 // Rows are compared in pairs, because both measurements saw the same values: when nothing but the
 // order of roundings changed, a row's error grows as often as it shrinks, whatever its
 // distribution. So the number of rows that grew is that of heads among as many tosses of a coin.
+// A mean over rows that is not 0 may be chance too: before a bias is said to have grown, it must be
+// one.
 #include "reports/measurement_comparison.hpp"
 
 #include <fmt/format.h>
@@ -28,14 +30,42 @@ std::uint64_t beyond(const std::vector<double>& now, double largest) {
       std::ranges::count_if(now, [largest](double margin) { return margin > largest; }));
 }
 
-template <class Change>
-std::vector<double> changes_of(const std::vector<double>& before, const std::vector<double>& now,
-                               Change change) {
+/// Of the two, which no order can be told from: whatever is made of a change with its help is as
+/// likely to be positive as negative when the two are alike.
+double size_of(double square_before, double square_now) {
+  return std::sqrt((square_before + square_now) / 2);
+}
+
+double if_noticed(double change) {
+  return std::fabs(change) <= kUnnoticed ? 0 : change;
+}
+
+std::vector<double> changes_of_errors(const RowFigures& before, const RowFigures& now) {
   std::vector<double> changes;
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    changes.push_back(before[i] == now[i] ? 0 : change(before[i], now[i]));
+  for (std::size_t i = 0; i < before.square.size(); ++i) {
+    const double a = before.square[i], b = now.square[i];
+    changes.push_back(a == b ? 0 : if_noticed(std::log(b / a) / 2));
   }
   return changes;
+}
+
+std::vector<double> changes_of_bias(const RowFigures& before, const RowFigures& now, double sign) {
+  std::vector<double> changes;
+  for (std::size_t i = 0; i < before.inward.size(); ++i) {
+    const double a = before.inward[i], b = now.inward[i];
+    const double size = size_of(before.square[i], now.square[i]);
+    changes.push_back(a == b ? 0 : if_noticed(sign * (b - a) / size));
+  }
+  return changes;
+}
+
+std::vector<double> bias_of(const RowFigures& rows, double sign) {
+  std::vector<double> bias;
+  for (std::size_t i = 0; i < rows.inward.size(); ++i) {
+    const double size = std::sqrt(rows.square[i]);
+    bias.push_back(rows.inward[i] == 0 ? 0 : sign * rows.inward[i] / size);
+  }
+  return bias;
 }
 
 double mean_of(const std::vector<double>& rows) {
@@ -54,15 +84,13 @@ RowsChange change_of(const RowFigures& before, const RowFigures& now, double rat
   change.rms_now = std::sqrt(mean_of(now.square));
   change.bias_before = mean_of(before.inward);
   change.bias_now = mean_of(now.inward);
-  change.errors = growth_of(
-      changes_of(before.square, now.square, [](double a, double b) { return std::log(b / a) / 2; }),
-      rate);
+  change.errors = growth_of(changes_of_errors(before, now), rate);
   // Either sign would be noticed, so that each has half of the rate.
   const double sign = change.bias_now < 0 ? -1 : 1;
-  change.bias = growth_of(
-      changes_of(before.inward, now.inward, [sign](double a, double b) { return sign * (b - a); }),
-      rate / 2);
-  const bool biased = std::fabs(change.bias_now) > std::fabs(change.bias_before);
+  change.bias = growth_of(changes_of_bias(before, now, sign), rate / 2);
+  change.standing = growth_of(bias_of(now, sign), rate / 2);
+  const bool biased = change.standing.chance <= rate / 2 &&
+                      std::fabs(change.bias_now) > std::fabs(change.bias_before);
   if (change.errors.chance <= rate) {
     change.why = grew_text("error", "grew", change.errors.grown, change.errors);
   } else if (biased && change.bias.chance <= rate / 2) {

@@ -14,14 +14,19 @@ namespace attest {
 /// most.
 inline constexpr double kFalseAlarmRate = 1e-6;
 
+/// A row whose error, or whose bias over its error, changed by no more than this has not changed:
+/// nobody would notice, and other hardware moves everything a little to one side.
+inline constexpr double kUnnoticed = 0x1p-8;
+
 /// Rows of O that both measured, of one cell or of all together.
 struct RowsChange {
   double rms_before = 0, rms_now = 0;    // of the error, in row ulps
   double bias_before = 0, bias_now = 0;  // its mean away from zero, in row ulps
   Growth errors;                         // of their logarithms: `least` is that of a factor
-  Growth bias;                           // in the direction in which it now is; in row ulps
-  bool worse = false, better = false;    // by less than the rate allows as chance
-  std::string why;                       // a sentence when one of the two is set
+  Growth bias;      // over the row's error, in the direction in which it now is
+  Growth standing;  // rows whose bias is in that direction: where not most are, it is chance
+  bool worse = false, better = false;  // by less than the rate allows as chance
+  std::string why;                     // a sentence when one of the two is set
 };
 
 /// A cell that both have, by operation and case.

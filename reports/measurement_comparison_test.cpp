@@ -87,7 +87,12 @@ TEST(MeasurementComparison, HarmlessChangesAreNotWorse) {
   for (const auto& [subject, least] : all) {
     const Measurement other = measured(subject);
     const MeasurementComparison comparison = compared(right, other);
-    EXPECT_GE(comparison.together.errors.changed, least);
+    int changed = 0;  // by however little
+    for (std::size_t i = 0; i < right.cells.size(); ++i) {
+      const std::vector<double>&a = right.cells[i].rows.square, &b = other.cells[i].rows.square;
+      for (std::size_t row = 0; row < a.size(); ++row) changed += a[row] != b[row] ? 1 : 0;
+    }
+    EXPECT_GE(changed, least);
     EXPECT_EQ(exit_code_of(comparison), 0) << comparison_text(comparison, other, 100);
     EXPECT_EQ(exit_code_of(compared(other, right)), 0);
   }
@@ -149,14 +154,49 @@ TEST(MeasurementComparison, SaysHowSmallAChangeItWouldHaveSeen) {
   EXPECT_GT(least, 0);
   EXPECT_LT(least, 1) << "not even a factor of e?";
   EXPECT_NE(comparison_text(comparison, other, 100)
-                .find("nine times in ten would have been seen: errors larger by more than "),
+                .find("nine times in ten would have been seen: errors larger by "),
             std::string::npos);
   // Errors that are larger by twice that are called worse.
   Measurement larger = other;
   for (Cell& cell : larger.cells) {
-    for (double& square : cell.rows.square) square *= std::exp(4 * least);
+    for (double& square : cell.rows.square) square *= std::exp(4 * (least + kUnnoticed));
   }
   EXPECT_TRUE(compared(right, larger).together.worse);
+}
+
+TEST(MeasurementComparison, WhatNobodyWouldNoticeIsNoGrowth) {
+  const Measurement right = defective(Defect::none);
+  for (const double factor : {1 + kUnnoticed / 2, 1 + 4 * kUnnoticed}) {
+    Measurement moved = right;  // every row a little to one side, as by other tensor cores
+    for (Cell& cell : moved.cells) {
+      for (double& square : cell.rows.square) square *= factor * factor;
+    }
+    EXPECT_EQ(worse(compared(right, moved)), factor < 1 + kUnnoticed ? 0U : 2U);
+    EXPECT_FALSE(compared(right, moved).changes[0].same);
+  }
+}
+
+TEST(MeasurementComparison, ABiasThatIsNoneDoesNotGrow) {
+  const Measurement right = defective(Defect::none);
+  // All rows move by the same, in the direction of the mean: of one that is chance, or of a bias.
+  for (const double standing : {0.0, 1.0}) {
+    Measurement before = right, now = right;
+    for (Measurement* one : {&before, &now}) {
+      for (Cell& cell : one->cells) {
+        for (std::size_t i = 0; i < cell.rows.inward.size(); ++i) {
+          const double size = std::sqrt(cell.rows.square[i]);
+          const double scattered = i % 2 == 0 ? 1 : -0.9;
+          cell.rows.inward[i] = size * (scattered / 2 + standing + (one == &now ? 0.05 : 0));
+        }
+      }
+    }
+    const MeasurementComparison comparison = compared(before, now);
+    for (const CellChange& change : comparison.changes) {
+      EXPECT_GT(change.rows.bias_now, change.rows.bias_before);
+      EXPECT_EQ(change.rows.bias.grown, 48);
+      EXPECT_EQ(change.rows.worse, standing > 0);
+    }
+  }
 }
 
 TEST(MeasurementComparison, TheSameMeansEveryFigure) {

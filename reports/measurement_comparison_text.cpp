@@ -40,23 +40,32 @@ std::string range_text(double low, double high, const char* unit) {
                      : fmt::format("{} to {}{}", short_number(low), short_number(high), unit);
 }
 
-/// "5 % to 32 % in one cell, 1.1 % in all together": the least of the cells in which anything would
-/// show, as `shown` has it.
-std::string least_text(const MeasurementComparison& comparison, Growth RowsChange::*what,
-                       double (*shown)(double), const char* unit) {
+double least_error(const RowsChange& rows) {
+  return std::expm1(rows.errors.least + kUnnoticed);
+}
+
+/// It must be seen to have changed, and to be one. No bias is larger than the error it is part of.
+double least_bias(const RowsChange& rows) {
+  const double least = std::max(rows.bias.least + kUnnoticed, rows.standing.least);
+  return least <= 1 ? least : INFINITY;
+}
+
+/// "5 to 32 % in one cell, 1.1 % in all together": of the cells in which anything would show.
+std::string least_text(const MeasurementComparison& comparison,
+                       double (*least_of)(const RowsChange&)) {
+  constexpr double kPercent = 100;
   double low = INFINITY, high = 0;
   for (const CellChange& change : comparison.changes) {
-    const double least = (change.rows.*what).least;
+    const double least = kPercent * least_of(change.rows);
     if (!std::isfinite(least)) continue;
-    low = std::min(low, shown(least));
-    high = std::max(high, shown(least));
+    low = std::min(low, least);
+    high = std::max(high, least);
   }
   std::string text;
-  if (low <= high) text = range_text(low, high, unit) + " in one cell";
-  const double all = (comparison.together.*what).least;
+  if (low <= high) text = range_text(low, high, " %") + " in one cell";
+  const double all = kPercent * least_of(comparison.together);
   if (std::isfinite(all) && comparison.changes.size() > 1) {
-    text += fmt::format("{}{}{} in all together", text.empty() ? "" : ", ",
-                        short_number(shown(all)), unit);
+    text += fmt::format("{}{} % in all together", text.empty() ? "" : ", ", short_number(all));
   }
   return text;
 }
@@ -64,13 +73,13 @@ std::string least_text(const MeasurementComparison& comparison, Growth RowsChang
 /// What the rows were able to show, and where they were too few to show anything.
 std::string power_text(const MeasurementComparison& comparison) {
   std::string text;
-  const std::string errors = least_text(
-      comparison, &RowsChange::errors, [](double least) { return 100 * std::expm1(least); }, " %");
-  const std::string bias = least_text(
-      comparison, &RowsChange::bias, [](double least) { return least; }, "");
-  if (!errors.empty() && comparison.together.errors.changed > 0) {
-    text += "nine times in ten would have been seen: errors larger by more than " + errors + ",\n";
-    text += "  or a bias, in row ulps, larger by more than " + bias + "\n";
+  const std::string errors = least_text(comparison, least_error);
+  const std::string bias = least_text(comparison, least_bias);
+  if (!errors.empty()) {
+    text += fmt::format("nine times in ten would have been seen: errors larger by {}", errors);
+    text += bias.empty()
+                ? "\n"
+                : fmt::format(",\n  or a bias larger by that part of the error: {}\n", bias);
   }
   std::uint64_t blind = 0;
   int rows = 0;

@@ -46,6 +46,17 @@ TEST_F(Measure, ComparesTwoRuns) {
   EXPECT_EQ(model.out.find(" worse: "), std::string::npos) << model.out;
 }
 
+TEST_F(Measure, OtherTensorCoresAreNotWorse) {
+  // They move every row by a little to one side, which so many rows would show.
+  const std::string fills =
+      "measure --lengths 200 --widths 64 --formats bf16,f16 --outputs f32 "
+      "--fills small,integers,signs,rising_maxima,previous_token ";
+  EXPECT_EQ(run(fills + "--json before.json").exit_code, 0);
+  const Ran model = run(fills + "--numerics sm_90 --compare before.json");
+  EXPECT_EQ(model.exit_code, 0) << model.out;
+  EXPECT_NE(model.out.find("10 cells compared: 0 worse, "), std::string::npos) << model.out;
+}
+
 TEST_F(Measure, FindsExponentialsThatErrMore) {
   // They err as much as is documented instead of rounding correctly: legal, within every bound.
   const std::string f32 =
