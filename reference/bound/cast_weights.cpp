@@ -19,11 +19,12 @@ bool settled(std::size_t one, std::size_t count, Of of) {
 }
 
 double part_lse_error(const Row& row, const Scores& scores) {
+  if (row.problem.splits <= 1) return 0;
   const double count = static_cast<double>(scores.keys.size() + scores.sink.size());
   const double logs = std::log(count) + extra_exponent(row.path);
   double magnitude = 0;
   for (const Term& key : scores.keys) {
-    magnitude = std::max(magnitude, std::fabs(key.logit) + key.logit_error);
+    magnitude = std::max(magnitude, std::fabs(key.logit) + key.logit_error + key.moved);
   }
   return declared(row.path.log_error, 0) * std::max(1.0, logs) +
          kU * (kLogRoundings + kDistanceRoundings) * logs +
@@ -44,7 +45,7 @@ class Weighing {
   CastWeights weigh() {
     for (std::size_t part = 0; part < visits_.parts.size(); ++part) {
       for (std::size_t s = 0; s < visits_.parts[part].size(); ++s) {
-        joins_ = (joints_.state_error[part][s] > 0 ? 1 : 0) + (visits_.parts.size() > 1 ? 1 : 0) +
+        joins_ = (joints_.state_error[part][s] > 0 ? states_of(part) - 1 : 0) + joints_.merges +
                  (joints_.sink_error > 0 ? 1 : 0);
         weigh_state(visits_.parts[part][s], visits_.parts[part].size());
       }
@@ -56,6 +57,17 @@ class Weighing {
   }
 
  private:
+  double states_of(std::size_t part) const {
+    return static_cast<double>(visits_.parts[part].size());
+  }
+
+  /// Of the references of a block and of all in the end, and of those between them: fl(m c) where
+  /// weights of the two use it, and in every factor between them.
+  double reference_error(const Visit& visit, double roundings) const {
+    const double size = std::max(visit.reference.size(), joints_.all.size());
+    return (roundings * reference_roundings(row_.path) + rescales_) * kU * size;
+  }
+
   /// Additions that a term of the row sum meets after those of its state's blocks.
   double later_additions(double keys_of_state, std::size_t states) const {
     const auto lanes = static_cast<double>(std::max<Index>(1, row_.path.sum_lanes));
@@ -95,13 +107,11 @@ class Weighing {
                             std::fabs(joints_.all.value - visit.reference.value);
     double error = term.logit_error + distance_error(distance) +
                    (1 + rescales_) * joints_.exponential +
-                   (visits_.parts.size() > 1 ? joints_.part_lse + joints_.exponential : 0);
-    const double roundings = reference_roundings(row_.path) * kU;
+                   joints_.merges * (joints_.part_lse + joints_.exponential);
     if (quantised_) {  // what is common does not cancel against weights that were rounded
-      error +=
-          joints_.all.error() + roundings * std::max(visit.reference.size(), joints_.all.size());
+      error += joints_.all.error() + reference_error(visit, 1);
     } else if (rescales_ > 0) {
-      error += roundings * (visit.reference.size() + joints_.all.size());
+      error += reference_error(visit, 2);
     }
     return error * (1 + kEvaluation);
   }
@@ -159,12 +169,10 @@ class Weighing {
 
   /// In the exponent: of all factors that a cast weight meets on its way into the sum.
   double later_factors(const Visit& visit) const {
-    const double error =
-        visit.reference.error() + joints_.all.error() +
-        distance_error(joints_.all.value - visit.reference.value) +
-        reference_roundings(row_.path) * kU * (visit.reference.size() + joints_.all.size()) +
-        rescales_ * joints_.exponential +
-        (visits_.parts.size() > 1 ? joints_.part_lse + joints_.exponential : 0);
+    const double error = visit.reference.error() + joints_.all.error() +
+                         distance_error(joints_.all.value - visit.reference.value) +
+                         reference_error(visit, 2) + rescales_ * joints_.exponential +
+                         joints_.merges * (joints_.part_lse + joints_.exponential);
     return rescales_ > 0 ? error * (1 + kEvaluation) : 0;
   }
 
@@ -209,6 +217,8 @@ std::optional<Joints> joints_of(const Row& row, const Scores& scores, const Visi
   Joints joints;
   joints.exponential = as_exponent(declared(row.path.exp_error, kFaithful));
   joints.part_lse = part_lse_error(row, scores);
+  const auto count = static_cast<double>(visits.parts.size());
+  if (row.problem.splits > 1) joints.merges = std::max(1.0, count - 1);
   if (!(joints.exponential + joints.part_lse < kInfinity)) return std::nullopt;
   if (row.path.lazy > 0 && !scores.sink.empty()) return std::nullopt;
   std::vector<Reference> parts;
@@ -219,21 +229,23 @@ std::optional<Joints> joints_of(const Row& row, const Scores& scores, const Visi
     for (std::size_t s = 0; s < states.size(); ++s) {
       const auto of = [&](std::size_t n) -> const Reference& { return states[n].reference(); };
       joints.state_error.back().push_back(
-          settled(s, states.size(), of) ? 0
-                                        : factor_error(of(s), parts.back(), joints.exponential));
+          settled(s, states.size(), of)
+              ? 0
+              : static_cast<double>(states.size() - 1) *
+                    factor_error(of(s), parts.back(), joints.exponential));
     }
     joints.all = joints.all.join(parts.back());
   }
   for (const Reference& part : parts) {
     joints.part_error.push_back(
-        parts.size() == 1 ? 0
-                          : factor_error(part, joints.all, joints.exponential + joints.part_lse));
+        joints.merges * factor_error(part, joints.all, joints.exponential + joints.part_lse));
   }
   for (const Term& term : scores.sink) {
     const Reference sink = reference_of(term), keys = joints.all;
     joints.all = keys.join(sink);
-    if (sink.high > keys.low)
+    if (sink.high > keys.low - joints.part_lse) {
       joints.sink_error = factor_error(keys, joints.all, joints.exponential);
+    }
     for (const std::vector<State>& states : visits.parts) {
       for (const State& state : states) {
         if (narrow && sink.high > state.visits.front().reference.low) return std::nullopt;

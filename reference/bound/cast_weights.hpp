@@ -15,7 +15,8 @@ struct Joints {
   double sink_error = 0;                         // from there to the sink, if that is larger
   Reference all;                                 // what everything refers to in the end
   double exponential = 0;                        // of one exponential, in its exponent
-  double part_lse = 0;  // in the exponent: a part's LSE, where parts meet by it
+  double part_lse = 0;  // in the exponent: a part's LSE, where parts or the sink meet by it
+  double merges = 0;    // how often, at most, a part may meet others: one after another
 };
 
 /// Nothing where the declared errors promise nothing, or where it depends on when the sink joins

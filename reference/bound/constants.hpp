@@ -74,8 +74,9 @@ inline constexpr double kSoftcapRoundings = 8;
 /// Roundings of a bias or sink by itself: fl(log2 e) and the product with it. README, step S3.
 inline constexpr double kTermRoundings = 2;
 
-/// Roundings of slope * distance: the distance to f32, the product, and kTermRoundings.
-inline constexpr double kAlibiRoundings = 4;
+/// Roundings of ALiBi's term: the distance to f32, its product with the slope, fl(log2 e), that
+/// times the scale, the product with it; the quotient of slope and scale is a declared division.
+inline constexpr double kAlibiRoundings = 5;
 
 /// The exponential, logarithm and tanh of any f32 library are within one ulp, 2 u; a declared error
 /// below that is taken as that. A correctly rounded one is within u.

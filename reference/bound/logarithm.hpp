@@ -8,13 +8,16 @@ namespace attest::bound {
 struct Logarithm {
   double key_max = 0;    // the largest logit of a key; -infinity without keys
   double reference = 0;  // M: the same with the sink
-  double magnitude = 0;  // the largest |logit|
+  double moved = 0;      // by how much a kernel may have moved all logits
+  double magnitude = 0;  // the largest |logit|, however moved
   double error = 0;      // e
   double terms = 0;      // keys, and the sink
   double most = 0;   // of the logarithm: that of as many weights as there are, as large as may be
   double shift = 0;  // the largest number that is used as a reference
-  double log_error = 0;  // of one logarithm of a row sum
-  double swing = 1;      // by which factor a rounded reference may move all weights
+  double log_error = 0;    // of one logarithm of a row sum
+  double swing = 1;        // by which factor a rounded reference may move all weights
+  double merges = 0;       // how often, at most, a part's state or LSE meets another's: S9
+  double merge_error = 0;  // of one of them, in the exponent, without the distance it covers
 };
 Logarithm logarithm_of(const Row& row, const Scores& scores);
 

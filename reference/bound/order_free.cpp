@@ -27,20 +27,20 @@ struct Weights {
   double rescales = 0;     // R
   double most = 1;         // what a weight may be when it is cast, and what it is relative to
   double unit = 1;
-  double cast = 0;  // relative error of a weight when it is cast
+  double cast = 0;   // relative error of a weight when it is cast
+  double apart = 0;  // S7: by how much the weights of the row sum may differ from those of P V
   bool split = false;
   bool small_theta() const { return theta_mean < 0.5; }
 };
 
 /// S4: how often a key's weight can be brought to another reference.
-double rescales_of(const Row& row, const Scores& scores) {
+double rescales_of(const Row& row, const Scores& scores, double merges) {
   const auto count = static_cast<Index>(scores.keys.size());
   if (count == 0) return 0;
   const Index span = scores.keys.back().j - scores.keys.front().j;
   const Index block = std::max<Index>(1, row.path.key_block);
   const Index blocks = std::min(count - 1, span / block + (span % block == 0 ? 0 : 1));
-  return static_cast<double>(blocks + (scores.sink.empty() ? 0 : 1) +
-                             (row.problem.splits > 1 ? 1 : 0));
+  return static_cast<double>(blocks + (scores.sink.empty() ? 0 : 1)) + merges;
 }
 
 /// By what a v is multiplied that meets what is lost of its weight, should that be subnormal in the
@@ -62,6 +62,7 @@ double lost_in_sum(const Row& row, const Weights& w) {
 
 /// Shares of the sum, and what the errors of all exponents do to it.
 void share_out(Weights& w) {
+  double apart_mean = 0, apart_max = 0;
   for (auto* terms : {&w.keys, &w.sink}) {
     for (Term& term : *terms) {
       term.share = term.weight / w.sum;
@@ -71,28 +72,33 @@ void share_out(Weights& w) {
                              : std::exp(term.logit - w.log.reference + term.exponent) / w.sum;
       w.theta_mean += term.theta_share;
       w.exponent_mean += term.share * term.exponent;
+      const double apart = std::expm1(2 * (term.exponent - term.logit_error));
+      apart_mean += (term.share + term.theta_share) * apart;
+      apart_max = std::max(apart_max, apart);
       w.exponent_max = std::max(w.exponent_max, term.exponent);
     }
   }
+  if (w.log.terms == 1) return;  // one weight and nothing to sum
+  w.apart = w.small_theta() ? std::min(apart_max, apart_mean / (1 - w.theta_mean)) : apart_max;
 }
 
 Weights weigh(const Row& row, const Scores& scores) {
   Weights w{.keys = scores.keys, .sink = scores.sink, .log = logarithm_of(row, scores)};
   w.split = row.problem.splits > 1;
-  w.rescales = rescales_of(row, scores);
+  w.rescales = rescales_of(row, scores, w.log.merges);
   const double error = w.log.error, count = w.log.terms, extra = extra_exponent(row.path);
   w.unit = std::exp2(row.path.p_shift);
-  w.most = std::exp2(declared(row.path.lazy, 0)) * w.unit;
+  w.most = largest_weight(row.path);
   w.cast = row.path.p_format == Format::f32 ? 0 : unit_roundoff(row.path.p_format);
 
   // S4 and, for splits, S9.
   const double exponential = as_exponent(declared(row.path.exp_error, kFaithful));
   double common = (1 + w.rescales) * exponential;
-  if (w.rescales > 0) common += 2 * reference_roundings(row.path) * kU * (w.log.magnitude + error);
-  if (w.split) {
-    common += kU * (kShiftRoundings + kLseRoundings) * w.log.shift +
-              kDistanceRoundings * kU * w.log.most + w.log.log_error + exponential;
+  if (w.rescales > 0) {
+    const double references = 2 * reference_roundings(row.path) + w.rescales;
+    common += references * kU * (w.log.magnitude + error);
   }
+  common += w.log.merges * w.log.merge_error;
   const auto charge = [&](Term& term, double distance) {
     const double visits = w.split ? 2 : 1;  // within its split, and when splits are combined
     term.exponent = term.logit_error + common +
@@ -193,7 +199,8 @@ struct ElementBound {
 
 /// S5 to S8.
 ElementBound bound_of(const Row& row, const Weights& w, const Column& column) {
-  if (!(column.total * w.log.swing * w.most < kOverflow)) return {};  // also catches NaN
+  const double largest_sum = std::max(column.total, w.log.terms);  // of P V, of weights; or NaN
+  if (!(largest_sum * w.log.swing * w.most < kOverflow)) return {};
   if (row.path.p_format != Format::f32 && w.log.swing > 2) return {};
   const Format output = row.problem.output;
   // S5. What the row sum has as well is in Theta, unless a scale made it another rounding.
@@ -217,10 +224,12 @@ ElementBound bound_of(const Row& row, const Weights& w, const Column& column) {
       kUnderflowRoom * w.log.swing * column.subnormal_p * lost_of_subnormal_p(row, w) / sum;
   if (w.kappa_sum >= 0.5) return {};
   const double division = declared(row.path.division_error, kDivision);
-  const double quotient = std::pow(1 + division, w.split ? 2 : 1) / (1 - w.kappa_sum) - 1;  // S8
+  const double quotient = std::pow(1 + division, 1 + w.log.merges) * (1 + w.apart) *  // S8
+                              std::exp(w.log.merges * w.log.merge_error) / (1 - w.kappa_sum) -
+                          1;
   const double flushed = 4 * kFlush * w.log.swing * (w.split ? 2 : 1) *
-                         (static_cast<double>(w.keys.size()) + w.rescales + 4) * (1 + column.met) /
-                         std::min(1.0, w.unit);
+                         (static_cast<double>(w.keys.size()) + w.rescales + 4) * (1 + column.met) *
+                         met_in_units(row.path);
   const double before = deviation + numerator + (size + deviation + numerator) * quotient + flushed;
   const double reach = size + before * (1 + kEvaluation);
   const double limit = facts(output).max_finite;

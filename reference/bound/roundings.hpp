@@ -69,6 +69,17 @@ inline double extra_exponent(const PrecisionPath& path) {
   return kLn2 * (declared(path.lazy, 0) + declared(std::fabs(path.p_shift), 0));
 }
 
+/// What a weight may be when it is cast, but for the exponential's error.
+inline double largest_weight(const PrecisionPath& path) {
+  return std::exp2(declared(path.lazy, 0) + path.p_shift);
+}
+
+/// What an absolute error among weights or their sums may be relative to a row sum: larger where
+/// weights are scaled down, and where a factor that is lost meets weights above 1.
+inline double met_in_units(const PrecisionPath& path) {
+  return std::exp2(declared(path.lazy, 0)) / std::min(1.0, std::exp2(path.p_shift));
+}
+
 /// Where infinite declarations meet zeros no number comes out, and no promise either.
 inline double promise(double bound) {
   return std::isnan(bound) ? kInfinity : bound;

@@ -19,7 +19,7 @@ double flushed_of(const Row& row, const Scores& scores, const Rows& v, Index c) 
   }
   const double visits = row.problem.splits > 1 ? 2 : 1;
   const double terms = 2 * static_cast<double>(scores.keys.size()) + 8;
-  return 8 * kFlush * visits * terms * (1 + met) / std::min(1.0, std::exp2(row.path.p_shift));
+  return 8 * kFlush * visits * terms * (1 + met) * met_in_units(row.path);
 }
 
 /// D: how far theta moves the mean of a column.
@@ -54,8 +54,10 @@ std::optional<FollowedRow> followed_row(const Row& row, const Scores& scores, co
   const WeightedValues values =
       weighted_values_of(row, scores, *visits, *joints, weights, v, quantised);
   const double division = declared(row.path.division_error, kDivision);
+  // 1 + phi. Rounded weights do not share what is common to all: there the factors have it.
+  const double shares = quantised ? 0 : joints->merges * (joints->part_lse + joints->exponential);
   const double quotient =
-      std::pow(1 + division, row.problem.splits > 1 ? 2 : 1) / (1 - kappa);  // 1 + phi
+      std::pow(1 + division, 1 + joints->merges) * std::exp(shares) / (1 - kappa);
   FollowedRow out;
   if (!quantised) {
     // S is no less than ln(1 + S) and than the mean of A: README, "LSE".

@@ -27,6 +27,13 @@ Rows rows_of(const Tensor& tensor, const std::optional<Tensor>& scales, Index b,
 
 namespace {
 
+/// S3: of a bias with which the sum of q.k may begin, what the additions of that sum do to it.
+double first_term_error(const Row& row, bool follow) {
+  if (follow && row.path.in_order) return 0;
+  const auto depth = static_cast<double>(row.problem.depth);
+  return roundings(sum_roundings(row.path, row.problem.input, depth, depth));
+}
+
 /// S1 to S3: the logit of key j and how far off a kernel may compute it.
 Term score(const Row& row, Index j, const double* q, double q_norm, const Rows& k, bool follow,
            bool& judged) {
@@ -55,26 +62,33 @@ Term score(const Row& row, Index j, const double* q, double q_norm, const Rows& 
     magnitude = capped;
     if (p.softcap < kFlush || p.softcap > kOverflow) judged = false;
   }
-  double terms = 0, own = 0;
+  double terms = 0, own = 0, moved = 0;
   if (row.values.bias) {
     const double bias = row.values.bias->at(row.b, row.h, row.i, j);
     logit += bias;
     magnitude += std::fabs(bias);
-    own += kTermRoundings * kU * std::fabs(bias);
+    own += (kTermRoundings * kU + first_term_error(row, follow)) * std::fabs(bias);
     ++terms;
   }
   if (row.values.slopes) {
-    const auto distance = std::fabs(static_cast<double>(row.i + diagonal(p, row.b) - j));
-    const double alibi = row.values.slopes->at(row.h) * distance;
-    logit -= alibi;
-    magnitude += std::fabs(alibi);
-    own += kAlibiRoundings * kU * std::fabs(alibi) + kFlush * distance;
+    const double slope = row.values.slopes->at(row.h);
+    const auto place = static_cast<double>(row.i + diagonal(p, row.b));
+    const auto keys = static_cast<double>(key_length(p, row.b)), key = static_cast<double>(j);
+    double reach = std::fabs(place - key);
+    logit -= slope * reach;
+    if (p.causal || p.window_right == 0) {
+      reach = std::max({reach, key, keys - key});
+      moved = std::fabs(slope) * std::max(std::fabs(place), std::fabs(keys - place));
+    }
+    magnitude += std::fabs(slope) * reach;
+    const double slope_error = kAlibiRoundings * kU + declared(row.path.division_error, kU);
+    own += slope_error * std::fabs(slope) * reach + kFlush * reach;
     ++terms;
   }
   error += own + terms * (kU * magnitude + kFlush);
   largest = std::max(largest, magnitude + error);
   if (!(largest < kOverflow)) judged = false;  // also catches NaN
-  return {j, logit, error};
+  return {j, logit, error, moved};
 }
 
 }  // namespace
@@ -97,7 +111,11 @@ Scores scores_of(const Row& row, const Rows& q, const Rows& k, bool follow) {
   }
   if (row.values.sinks && row.values.sinks->at(row.h) != -kInfinity) {
     const double sink = row.values.sinks->at(row.h);
-    scores.sink.push_back({-1, sink, kTermRoundings * kU * std::fabs(sink) + kFlush});
+    const double moved =
+        scores.keys.empty() ? 0 : scores.keys.front().moved;  // and the sink with them
+    const double rounded =
+        kTermRoundings * std::fabs(sink) + (moved > 0 ? std::fabs(sink) + moved : 0);
+    scores.sink.push_back({-1, sink, kU * rounded + kFlush, moved});
     if (!(std::fabs(sink) < kOverflow)) scores.judged = false;
   }
   return scores;

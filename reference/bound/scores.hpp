@@ -39,6 +39,7 @@ struct Term {
   Index j;
   double logit;
   double logit_error;      // S1 to S3, absolute
+  double moved = 0;        // by how much a kernel may have moved all logits of the row: S3, ALiBi
   double exponent = 0;     // A: every error of ln(weight) that is not common to the row
   double weight = 0;       // relative to the reference, at most 1
   double share = 0;        // pi

@@ -47,7 +47,7 @@ bool set_references(const Scores& scores, double lazy, State& state) {
 
 Reference reference_of(const Term& term) {
   const double error = term.logit_error * (1 + kEvaluation);
-  return {term.logit, term.logit - error, term.logit + error};
+  return {term.logit, term.logit - error, term.logit + error, term.moved};
 }
 
 Index keys_of_part(const PrecisionPath& path, Index splits, Index keys) {

@@ -16,10 +16,12 @@ struct Reference {
   double value = -std::numeric_limits<double>::infinity();
   double low = value, high = value;
   double error() const { return std::max(high - value, value - low); }
-  double size() const { return std::max(std::fabs(high), std::fabs(low)); }
+  double moved = 0;  // Term::moved
+  double size() const { return std::max(std::fabs(high), std::fabs(low)) + moved; }
   /// The larger of two, number by number.
   Reference join(const Reference& other) const {
-    return {std::max(value, other.value), std::max(low, other.low), std::max(high, other.high)};
+    return {std::max(value, other.value), std::max(low, other.low), std::max(high, other.high),
+            std::max(moved, other.moved)};
   }
 };
 

@@ -150,7 +150,9 @@ WeightedValues weighted_values_of(const Row& row, const Scores& scores, const Vi
   Accumulation accumulation(row, scores, weights, v, quantised);
   const auto columns = static_cast<std::size_t>(row.problem.v_depth);
   // In the running bound the factors' own errors are those of the weights.
-  const auto factor = [&](double error) { return quantised || error == 0 ? error : kU; };
+  const auto factor = [&](double error, std::size_t count = 1) {
+    return quantised || error == 0 ? error : kU * static_cast<double>(count);
+  };
   std::vector<WeightedValues> parts;
   for (std::size_t part = 0; part < visits.parts.size(); ++part) {
     std::vector<WeightedValues> states;
@@ -163,10 +165,11 @@ WeightedValues weighted_values_of(const Row& row, const Scores& scores, const Vi
         }
         accumulation.add(visit, states.back());
       }
-      rescale(states.back(), factor(joints.state_error[part][s]));
+      const std::size_t others = visits.parts[part].size() - 1;
+      rescale(states.back(), factor(joints.state_error[part][s], others));
     }
     parts.push_back(joined(states));
-    rescale(parts.back(), factor(joints.part_error[part]));
+    rescale(parts.back(), factor(joints.part_error[part], visits.parts.size()));
   }
   WeightedValues out = joined(parts);
   if (row.problem.splits > 1) rescale(out, kU);  // a part's share may be divided by their sum
