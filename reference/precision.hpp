@@ -36,8 +36,8 @@ struct PrecisionPath {
   Index streams = 1;  // a part's blocks are dealt in turn to this many states, combined at the end
   bool falling = false;  // a part's last block comes first
   Index part = 0;        // keys of a part when splits > 1, or kEvenParts ...; 0: unknown
-  // q.k is added over columns, and P V over the keys of a block, in rising order: one by one, or
-  // tensor_step at a time in groups that begin at its multiples.
+  // q.k is added over columns, from 0, and P V over the keys of a block to its state's only
+  // accumulator, in rising order, singly or in groups of tensor_step: bound/README.md, "Order".
   bool in_order = false;
   Index sum_lanes = 1;  // partial sums of l in a state, each of an equal share of every block
   bool operator==(const PrecisionPath&) const = default;
