@@ -34,9 +34,20 @@ double first_term_error(const Row& row, bool follow) {
   return roundings(sum_roundings(row.path, row.problem.input, depth, depth));
 }
 
+/// S3: by how much ALiBi may move all logits of the row, and the sink with them, where it counts
+/// from a key: where no key is behind the row's own position.
+double moved_by(const Row& row) {
+  const Problem& p = row.problem;
+  if (!row.values.slopes || !(p.causal || p.window_right == 0)) return 0;
+  const auto place = static_cast<double>(row.i + diagonal(p, row.b));
+  const auto keys = static_cast<double>(key_length(p, row.b));
+  return std::fabs(row.values.slopes->at(row.h)) *
+         std::max(std::fabs(place), std::fabs(keys - place));
+}
+
 /// S1 to S3: the logit of key j and how far off a kernel may compute it.
 Term score(const Row& row, Index j, const double* q, double q_norm, const Rows& k, bool follow,
-           bool& judged) {
+           double moved, bool& judged) {
   const Problem& p = row.problem;
   const double factor = k.scale_of(j), k_norm = k.norm_of(j);
   const InnerProduct product = inner_product(row, q, k, j, follow);  // S1 and S2
@@ -62,7 +73,7 @@ Term score(const Row& row, Index j, const double* q, double q_norm, const Rows& 
     magnitude = capped;
     if (p.softcap < kFlush || p.softcap > kOverflow) judged = false;
   }
-  double terms = 0, own = 0, moved = 0;
+  double terms = 0, own = 0;
   if (row.values.bias) {
     const double bias = row.values.bias->at(row.b, row.h, row.i, j);
     logit += bias;
@@ -76,9 +87,8 @@ Term score(const Row& row, Index j, const double* q, double q_norm, const Rows& 
     const auto keys = static_cast<double>(key_length(p, row.b)), key = static_cast<double>(j);
     double reach = std::fabs(place - key);
     logit -= slope * reach;
-    if (p.causal || p.window_right == 0) {
+    if (moved > 0) {
       reach = std::max({reach, key, keys - key});
-      moved = std::fabs(slope) * std::max(std::fabs(place), std::fabs(keys - place));
     }
     magnitude += std::fabs(slope) * reach;
     const double slope_error = kAlibiRoundings * kU + declared(row.path.division_error, kU);
@@ -95,6 +105,7 @@ Term score(const Row& row, Index j, const double* q, double q_norm, const Rows& 
 
 Scores scores_of(const Row& row, const Rows& q, const Rows& k, bool follow) {
   Scores scores;
+  const double moved = moved_by(row);
   for (Index j = 0; j < key_length(row.problem, row.b); ++j) {
     if (!visible(row.problem, row.values, row.b, row.i, j)) continue;
     scores.readable.push_back(j);
@@ -107,12 +118,11 @@ Scores scores_of(const Row& row, const Rows& q, const Rows& k, bool follow) {
       if (!(norm * q_norm * scale < kOverflow)) scores.judged = false;
       continue;
     }
-    scores.keys.push_back(score(row, j, q.row(row.i), q.norm_of(row.i), k, follow, scores.judged));
+    scores.keys.push_back(
+        score(row, j, q.row(row.i), q.norm_of(row.i), k, follow, moved, scores.judged));
   }
   if (row.values.sinks && row.values.sinks->at(row.h) != -kInfinity) {
     const double sink = row.values.sinks->at(row.h);
-    const double moved =
-        scores.keys.empty() ? 0 : scores.keys.front().moved;  // and the sink with them
     const double rounded =
         kTermRoundings * std::fabs(sink) + (moved > 0 ? std::fabs(sink) + moved : 0);
     scores.sink.push_back({-1, sink, kU * rounded + kFlush, moved});

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "reference/bound/flush_to_zero.hpp"
+#include "reference/bound/simulated_logits.hpp"
 #include "reference/bound/simulated_sums.hpp"
 #include "reference/formats.hpp"
 #include "reference/oracle/exact.hpp"
@@ -14,8 +15,6 @@
 namespace attest {
 namespace {
 
-constexpr float kLog2e = 0x1.715476p0F;  // fl(log2 e)
-constexpr float kLn2 = 0x1.62e43p-1F;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// Running state of one row over some keys, in the unit of its logits.
@@ -27,18 +26,13 @@ struct Partial {
 class RowKernel {
  public:
   RowKernel(const Problem& p, const Values& values, const Recipe& recipe, Index b, Index h, Index i)
-      : p_(p), values_(values), recipe_(recipe), b_(b), h_(h), i_(i) {
-    scale_ = p.scale * (recipe.mistake == Mistake::scale_one_percent ? 1.01F : 1.0F);
-    plain_ = p.softcap == 0 && !values.bias && !values.slopes && !values.sinks && p.scale > 0;
-    raw_ = recipe.exponential == Exponential::base_two_fma && plain_ && !recipe.scaled_query;
-    two_ = recipe.exponential == Exponential::base_two;
-    if (recipe.scales_outputs) {
-      late_k_ = common(values.k_scales);
-      late_v_ = common(values.v_scales);
-      if (late_k_) scale_ *= *late_k_;
-    }
-    factor_ = scale_ * kLog2e;
-  }
+      : p_(p),
+        values_(values),
+        recipe_(recipe),
+        b_(b),
+        h_(h),
+        i_(i),
+        z_(p, values, recipe, b, h, i) {}
 
   void run(Tensor& o, Tensor& lse) {
     std::vector<Index> keys;
@@ -67,86 +61,20 @@ class RowKernel {
     }
   }
 
-  float multiply_add(float a, float b, float c) const {
-    return recipe_.fma ? std::fma(a, b, c) : a * b + c;
-  }
-
-  /// The scale that all rows of the head share, if they do.
-  std::optional<float> common(const std::optional<Tensor>& scales) const {
-    if (!scales || scales->extent[2] != 1) return std::nullopt;
-    return static_cast<float>(scale_at(scales, b_, h_ / (p_.query_heads / p_.kv_heads), 0));
-  }
-
-  float factor_of(const std::optional<Tensor>& scales, Index kv_head, Index j) const {
-    return static_cast<float>(scale_at(scales, b_, kv_head, j));
-  }
-
-  float tensor_dot(Index j) const {
-    const Index kv_head = h_ / (p_.query_heads / p_.kv_heads);
-    std::vector<float> q, k;
-    for (Index c = 0; c < p_.depth; ++c) {
-      q.push_back(static_cast<float>(values_.q.at(b_, h_, i_, c)));
-      k.push_back(static_cast<float>(values_.k.at(b_, kv_head, j, c)));
-    }
-    return tensor_sum(0, q, k, p_.input, p_.input, recipe_.tensor_step) *
-           factor_of(values_.k_scales, kv_head, j);
-  }
-
-  float dot(Index j) const {
-    if (recipe_.tensor_step != 0) return tensor_dot(j);
-    const Index kv_head = h_ / (p_.query_heads / p_.kv_heads);
-    const float k_scale = late_k_ ? 1.0F : factor_of(values_.k_scales, kv_head, j);
-    std::vector<float> products;
-    float chain = 0;
-    for (Index n = 0; n < p_.depth; ++n) {
-      const Index c = recipe_.reverse ? p_.depth - 1 - n : n;
-      float q = static_cast<float>(values_.q.at(b_, h_, i_, c));
-      auto k = static_cast<float>(values_.k.at(b_, kv_head, j, c));
-      if (!recipe_.scales_weights) k *= k_scale;
-      if (recipe_.scaled_query) q *= two_ && p_.softcap == 0 ? factor_ : scale_;
-      chain = multiply_add(q, k, chain);
-      products.push_back(q * k);
-    }
-    const float x = recipe_.pairwise ? sum_of(products, true) : chain;
-    return recipe_.scales_weights ? x * k_scale : x;
-  }
-
-  /// In nats, in powers of two, or q.k as it is, whichever the recipe works in.
-  float logit(Index j) const {
-    float x = dot(j);
-    if (raw_) return x;
-    if (!recipe_.scaled_query) x *= two_ && p_.softcap == 0 ? factor_ : scale_;
-    if (p_.softcap > 0) {
-      const auto cap = static_cast<float>(p_.softcap);
-      x = (two_ ? cap * kLog2e : cap) * std::tanh(recipe_.reciprocal ? x * (1.0F / cap) : x / cap);
-    }
-    const float unit = two_ ? kLog2e : 1.0F;
-    if (values_.bias) {
-      const auto bias = static_cast<float>(values_.bias->at(b_, h_, i_, j));
-      x = multiply_add(bias, unit, x);
-    }
-    if (values_.slopes) {
-      const auto slope = static_cast<float>(values_.slopes->at(h_)) * unit;
-      const auto distance = static_cast<float>(std::abs(i_ + diagonal(p_, b_) - j));
-      x = multiply_add(-slope, distance, x);
-    }
-    return x;
-  }
-
   /// Under the reference minus `shift`, a power of two.
   float weight(float logit, float reference, Index number, float shift = 0) const {
     const auto wobble = static_cast<float>(recipe_.exp_error * (number % 2 == 0 ? 1.0 : -1.0));
     float power = 0;
-    if (raw_) {
-      const float shifted = reference * factor_ - shift;
-      power =
-          std::exp2(recipe_.fma ? std::fma(logit, factor_, -shifted) : logit * factor_ - shifted);
-    } else if (two_) {
+    if (z_.raw) {
+      const float shifted = reference * z_.factor - shift;
+      power = std::exp2(recipe_.fma ? std::fma(logit, z_.factor, -shifted)
+                                    : logit * z_.factor - shifted);
+    } else if (z_.two) {
       power = std::exp2(logit - (reference - shift));
     } else if (recipe_.exponential == Exponential::natural) {
-      power = std::exp(logit - (reference - shift * kLn2));
+      power = std::exp(logit - (reference - shift * kLn2F32));
     } else {
-      power = std::exp2((logit - reference) * kLog2e + shift);
+      power = std::exp2((logit - reference) * kLog2eF32 + shift);
     }
     return power + power * wobble;
   }
@@ -154,7 +82,9 @@ class RowKernel {
   float rescale(float before, float after) const {
     if (before == -kInfinity) return 0;
     if (before == after) return 1;
-    return raw_ ? std::exp2((before - after) * factor_) : weight(before, after, 0);
+    if (!z_.raw) return weight(before, after, 0);
+    return recipe_.fused_rescale ? std::exp2(std::fma(before, z_.factor, -(after * z_.factor)))
+                                 : std::exp2((before - after) * z_.factor);
   }
 
   /// The blocks of each stream, in the order in which they are visited. Keys of a block rise.
@@ -183,29 +113,43 @@ class RowKernel {
       Partial state;
       state.acc.assign(static_cast<std::size_t>(p_.v_depth), 0.0F);
       if (recipe_.sink_first && values_.sinks && states.empty() && !sink_joined_) {
-        state.m = static_cast<float>(values_.sinks->at(h_)) * (two_ ? kLog2e : 1.0F);
+        state.m = z_.sink() * (z_.two ? kLog2eF32 : 1.0F);
         state.l = static_cast<float>(std::exp2(recipe_.p_shift));
         sink_joined_ = true;
       }
       std::vector<float> lanes(static_cast<std::size_t>(recipe_.sum_lanes), 0.0F);
       lanes[0] = state.l;
       for (const auto& block : blocks) visit(block, first, state, lanes);
+      if (recipe_.sums_first) lanes = {summed_first(blocks)};
       state.l = sum_of(lanes, recipe_.pairwise);
       states.push_back(state);
     }
     return states.size() == 1 ? states[0] : together(states, false);
   }
 
+  /// The row sum by itself: key by key, under a maximum of its own.
+  float summed_first(const std::vector<std::vector<Index>>& blocks) const {
+    float m = -kInfinity, sum = 0;
+    for (const auto& block : blocks) {
+      for (Index j : block) {
+        const float z = z_.logit(j), larger = std::max(m, z);
+        sum = sum * rescale(m, larger) + weight(z, larger, j + 1);
+        m = larger;
+      }
+    }
+    return sum;
+  }
+
   bool rises(float before, float after) const {
     if (recipe_.lazy == 0 || before == -kInfinity) return true;
-    const float bits = raw_ ? factor_ : two_ ? 1.0F : kLog2e;
+    const float bits = z_.raw ? z_.factor : z_.two ? 1.0F : kLog2eF32;
     return (after - before) * bits > static_cast<float>(recipe_.lazy);
   }
 
   void visit(const std::vector<Index>& keys, Index first, Partial& state,
              std::vector<float>& lanes) const {
     std::vector<float> logits;
-    for (Index j : keys) logits.push_back(logit(j));
+    for (Index j : keys) logits.push_back(z_.logit(j));
     const float largest = std::max(state.m, *std::max_element(logits.begin(), logits.end()));
     const float m = rises(state.m, largest) ? largest : state.m;
     const float alpha = recipe_.mistake == Mistake::no_rescale ? 1.0F : rescale(state.m, m);
@@ -217,14 +161,14 @@ class RowKernel {
     const Index kv_head = h_ / (p_.query_heads / p_.kv_heads);
     for (std::size_t n = 0; n < keys.size(); ++n) {
       const float p = weight(logits[n], m, keys[n], log_shift) * shift;
-      const float p_scaled = joins() ? p * factor_of(values_.v_scales, kv_head, keys[n]) : p;
+      const float p_scaled = joins() ? p * z_.factor_of(values_.v_scales, kv_head, keys[n]) : p;
       cast.push_back(static_cast<float>(rounded(recipe_.p_format, static_cast<double>(p_scaled))));
       in_sum.push_back(recipe_.sums_cast
                            ? static_cast<float>(rounded(recipe_.p_format, static_cast<double>(p)))
                            : p);
     }
     if (lanes.size() == 1) {
-      lanes[0] = multiply_add(lanes[0], alpha, sum_of(in_sum, recipe_.pairwise));
+      lanes[0] = z_.multiply_add(lanes[0], alpha, sum_of(in_sum, recipe_.pairwise));
     } else {
       for (float& lane : lanes) lane *= alpha;
       for (std::size_t n = 0; n < keys.size(); ++n) {
@@ -247,7 +191,7 @@ class RowKernel {
     for (std::size_t n = 0; n < keys.size(); ++n) {
       const std::size_t at = recipe_.reverse ? keys.size() - 1 - n : n;
       auto v = static_cast<float>(values_.v.at(b_, kv_head, keys[at], static_cast<Index>(c)));
-      if (!joins() && !late_v_) v *= factor_of(values_.v_scales, kv_head, keys[at]);
+      if (!joins() && !z_.late_v) v *= z_.factor_of(values_.v_scales, kv_head, keys[at]);
       const auto place = static_cast<std::size_t>(keys[at] - first);
       if (recipe_.tensor_step != 0 && !recipe_.reverse) {  // hidden keys leave their places empty
         p.resize(place, 0.0F);
@@ -262,13 +206,13 @@ class RowKernel {
     }
     if (recipe_.pairwise) return sum + sum_of(products, true);
     float chain = recipe_.apart ? 0.0F : sum;
-    for (std::size_t n = 0; n < p.size(); ++n) chain = multiply_add(p[n], column[n], chain);
+    for (std::size_t n = 0; n < p.size(); ++n) chain = z_.multiply_add(p[n], column[n], chain);
     return recipe_.apart ? sum + chain : chain;
   }
 
   float reference_in_nats(float m) const {
-    if (raw_) return m * scale_;
-    return two_ ? m * kLn2 : m;
+    if (z_.raw) return m * z_.scale;
+    return z_.two ? m * kLn2F32 : m;
   }
 
   /// Keys of each part, and where it begins.
@@ -308,18 +252,53 @@ class RowKernel {
     return together(parts, in_nats_);
   }
 
-  float shift_in_nats() const { return static_cast<float>(recipe_.p_shift) * kLn2; }
+  float shift_in_nats() const { return static_cast<float>(recipe_.p_shift) * kLn2F32; }
+
+  /// Two parts as normalised O with its LSE, and both as one.
+  Partial merged(const Partial& one, const Partial& other) const {
+    const float m = std::max(one.m, other.m);
+    const float a = std::exp(one.m - m), b = std::exp(other.m - m);
+    Partial both{.m = m + std::log(a + b), .l = 1, .acc = one.acc};
+    for (std::size_t c = 0; c < both.acc.size(); ++c) {
+      both.acc[c] = recipe_.undivided_shares
+                        ? z_.multiply_add(one.acc[c], std::exp(one.m - both.m),
+                                          other.acc[c] * std::exp(other.m - both.m))
+                        : z_.multiply_add(one.acc[c], a, other.acc[c] * b) / (a + b);
+    }
+    return both;
+  }
+
+  Partial one_by_one(const std::vector<Partial>& parts, bool in_nats) const {
+    Partial all = parts.at(0);
+    for (std::size_t n = 1; n < parts.size(); ++n) {
+      all = in_nats ? merged(all, parts[n]) : together({all, parts[n]}, false);
+    }
+    return all;
+  }
 
   /// Sums under their largest reference.
   Partial together(const std::vector<Partial>& parts, bool in_nats) const {
+    if (recipe_.one_by_one && (parts.size() > 2 || in_nats) && !parts.empty()) {
+      return one_by_one(parts, in_nats);
+    }
     Partial all;
     all.acc.assign(static_cast<std::size_t>(p_.v_depth), 0.0F);
     for (const Partial& part : parts) all.m = std::max(all.m, part.m);
     for (const Partial& part : parts) {
       const float share = in_nats ? std::exp(part.m - all.m) : rescale(part.m, all.m);
-      all.l = multiply_add(part.l, share, all.l);
+      all.l = z_.multiply_add(part.l, share, all.l);
       for (std::size_t c = 0; c < all.acc.size(); ++c) {
-        all.acc[c] = multiply_add(part.acc[c], share, all.acc[c]);
+        all.acc[c] = z_.multiply_add(part.acc[c], share, all.acc[c]);
+      }
+    }
+    if (in_nats && recipe_.undivided_shares && !parts.empty()) {
+      const float lse = all.m + std::log(all.l);
+      all = {.m = lse, .l = 1, .acc = std::vector<float>(all.acc.size(), 0.0F)};
+      for (const Partial& part : parts) {
+        const float share = std::exp(part.m - lse);
+        for (std::size_t c = 0; c < all.acc.size(); ++c) {
+          all.acc[c] = z_.multiply_add(part.acc[c], share, all.acc[c]);
+        }
       }
     }
     return all;
@@ -329,11 +308,11 @@ class RowKernel {
     float m = all.m;
     const auto shift = in_nats_ ? 1.0F : static_cast<float>(std::exp2(recipe_.p_shift));
     if (values_.sinks && !sink_joined_) {
-      auto sink = static_cast<float>(values_.sinks->at(h_));
-      if (two_ && !in_nats_) sink *= kLog2e;
+      float sink = z_.sink();
+      if (z_.two && !in_nats_) sink *= kLog2eF32;
       const float joint = std::max(m, sink);
       const auto power = [&](float x) {
-        return two_ && !in_nats_ ? std::exp2(x - joint) : std::exp(x - joint);
+        return z_.two && !in_nats_ ? std::exp2(x - joint) : std::exp(x - joint);
       };
       const float factor = power(m);
       all.l = all.l * factor + power(sink) * shift;
@@ -342,13 +321,14 @@ class RowKernel {
     }
     for (std::size_t c = 0; c < all.acc.size(); ++c) {
       float out = recipe_.reciprocal ? all.acc[c] * (1.0F / all.l) : all.acc[c] / all.l;
-      if (late_v_) out *= *late_v_;
+      if (z_.late_v) out *= *z_.late_v;
       if (empty) out = p_.empty_row == EmptyRow::nan ? std::nanf("") : 0.0F;
       o.set(b_, h_, i_, static_cast<Index>(c), static_cast<double>(out));
     }
     float sum = all.l == 0 ? -kInfinity : (in_nats_ ? m : reference_in_nats(m)) + std::log(all.l);
     if (!in_nats_) sum -= shift_in_nats();
-    if (p_.lse_base == LogBase::two) sum *= kLog2e;
+    sum -= z_.moved;
+    if (p_.lse_base == LogBase::two) sum *= kLog2eF32;
     lse.set(b_, h_, i_, 0, static_cast<double>(sum));
   }
 
@@ -356,9 +336,7 @@ class RowKernel {
   const Values& values_;
   const Recipe& recipe_;
   Index b_, h_, i_;
-  float scale_ = 1, factor_ = 1;
-  std::optional<float> late_k_, late_v_;  // scales that are multiplied in at the end
-  bool plain_ = false, raw_ = false, two_ = false;
+  const SimulatedLogits z_;
   mutable Index last_number_ = 0;
   mutable bool in_nats_ = false, sink_joined_ = false;
 };

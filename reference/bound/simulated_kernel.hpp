@@ -9,6 +9,7 @@
 namespace attest {
 
 enum class Exponential { natural, base_two, base_two_fma, scaled_difference };
+enum class AlibiFrom { row, first_key, last_key };  // but the row's own, only under a causal mask
 enum class Mistake { none, drops_key, scale_one_percent, leaks_key, no_rescale };
 
 struct Recipe {
@@ -36,9 +37,15 @@ struct Recipe {
   double lazy = 0, p_shift = 0;
   bool shifts_reference = false;  // p_shift is subtracted from the reference, not multiplied in
   Index sum_lanes = 1;
-  Index declared_step = 0;  // tensor_step as declared; 0: as it is
-  bool sink_first = false;  // the sink is the first reference, not the last
-  bool apart = false;       // a block of P V is added by itself, then to the accumulator
+  Index declared_step = 0;        // tensor_step as declared; 0: as it is
+  bool sink_first = false;        // the sink is the first reference, not the last
+  bool apart = false;             // a block of P V is added by itself, then to the accumulator
+  bool fused_rescale = false;     // of raw scores: m' c - fl(m c) with one rounding
+  bool one_by_one = false;        // states and parts meet one after another
+  bool undivided_shares = false;  // of parts by LSE: exp(lse - LSE of all)
+  bool bias_first = false;        // the sum of q.k begins with the bias; with scaled_query
+  bool sums_first = false;        // the row sum comes from a pass of its own; no shift, no lazy
+  AlibiFrom alibi_from = AlibiFrom::row;
   Mistake mistake = Mistake::none;
 };
 
