@@ -63,7 +63,6 @@ class RowKernel {
 
   /// Under the reference minus `shift`, a power of two.
   float weight(float logit, float reference, Index number, float shift = 0) const {
-    const auto wobble = static_cast<float>(recipe_.exp_error * (number % 2 == 0 ? 1.0 : -1.0));
     float power = 0;
     if (z_.raw) {
       const float shifted = reference * z_.factor - shift;
@@ -76,7 +75,23 @@ class RowKernel {
     } else {
       power = std::exp2((logit - reference) * kLog2eF32 + shift);
     }
-    return power + power * wobble;
+    return wobbling(power, recipe_.exp_error, number);
+  }
+
+  /// Off by a relative error, up for even numbers and down for odd ones.
+  float wobbling(float right, double error, Index number) const {
+    const double sign = recipe_.one_sign || number % 2 == 0 ? 1 : -1;
+    return right + right * static_cast<float>(error * sign);
+  }
+
+  float divided(float numerator, float sum) const {
+    const float quotient = recipe_.reciprocal ? numerator * (1.0F / sum) : numerator / sum;
+    return wobbling(quotient, recipe_.division_error, 0);
+  }
+
+  float logarithm(float sum, Index number) const {
+    const float right = std::log(sum), size = std::max(1.0F, std::fabs(right));
+    return right + (wobbling(size, recipe_.log_error, number) - size);
   }
 
   float rescale(float before, float after) const {
@@ -242,8 +257,9 @@ class RowKernel {
     for (const auto& [first, mine] : parts_of(keys)) {
       Partial part = attended(mine, first);
       if (recipe_.combine_by_lse) {
-        for (float& acc : part.acc) acc = recipe_.reciprocal ? acc * (1.0F / part.l) : acc / part.l;
-        part.m = reference_in_nats(part.m) + std::log(part.l) - shift_in_nats();
+        for (float& acc : part.acc) acc = divided(acc, part.l);
+        const auto number = static_cast<Index>(parts.size());
+        part.m = reference_in_nats(part.m) + logarithm(part.l, number) - shift_in_nats();
         part.l = 1;
       }
       parts.push_back(part);
@@ -285,7 +301,8 @@ class RowKernel {
     all.acc.assign(static_cast<std::size_t>(p_.v_depth), 0.0F);
     for (const Partial& part : parts) all.m = std::max(all.m, part.m);
     for (const Partial& part : parts) {
-      const float share = in_nats ? std::exp(part.m - all.m) : rescale(part.m, all.m);
+      float share = in_nats ? std::exp(part.m - all.m) : rescale(part.m, all.m);
+      if (in_nats && part.m != all.m) share = wobbling(share, recipe_.exp_error, 0);
       all.l = z_.multiply_add(part.l, share, all.l);
       for (std::size_t c = 0; c < all.acc.size(); ++c) {
         all.acc[c] = z_.multiply_add(part.acc[c], share, all.acc[c]);
@@ -314,18 +331,19 @@ class RowKernel {
       const auto power = [&](float x) {
         return z_.two && !in_nats_ ? std::exp2(x - joint) : std::exp(x - joint);
       };
-      const float factor = power(m);
-      all.l = all.l * factor + power(sink) * shift;
+      const float factor = m == joint ? 1.0F : wobbling(power(m), recipe_.exp_error, 0);
+      all.l = all.l * factor + wobbling(power(sink), recipe_.exp_error, 1) * shift;
       for (float& acc : all.acc) acc *= factor;
       m = joint;
     }
     for (std::size_t c = 0; c < all.acc.size(); ++c) {
-      float out = recipe_.reciprocal ? all.acc[c] * (1.0F / all.l) : all.acc[c] / all.l;
+      float out = divided(all.acc[c], all.l);
       if (z_.late_v) out *= *z_.late_v;
       if (empty) out = p_.empty_row == EmptyRow::nan ? std::nanf("") : 0.0F;
       o.set(b_, h_, i_, static_cast<Index>(c), static_cast<double>(out));
     }
-    float sum = all.l == 0 ? -kInfinity : (in_nats_ ? m : reference_in_nats(m)) + std::log(all.l);
+    float sum =
+        all.l == 0 ? -kInfinity : (in_nats_ ? m : reference_in_nats(m)) + logarithm(all.l, 0);
     if (!in_nats_) sum -= shift_in_nats();
     sum -= z_.moved;
     if (p_.lse_base == LogBase::two) sum *= kLog2eF32;

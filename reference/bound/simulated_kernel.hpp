@@ -13,7 +13,7 @@ enum class AlibiFrom { row, first_key, last_key };  // but the row's own, only u
 enum class Mistake { none, drops_key, scale_one_percent, leaks_key, no_rescale };
 
 struct Recipe {
-  std::string name;
+  std::string name = {};
   Index block = 1 << 20;  // keys between two rescales; large: two passes, the maximum first
   Index splits = 1;
   bool fma = false;
@@ -25,9 +25,12 @@ struct Recipe {
   bool scales_weights = false;  // a scale of v joins the weight before its cast, of k the logit
   // Scales common to all keys multiply the logits' scale, and O; others k and v.
   bool scales_outputs = false;
-  bool flush = false;     // subnormals to zero, in and out
-  double exp_error = 0;   // extra relative error, alternating in sign from key to key
-  Index tensor_step = 0;  // products per step of a tensor core; 0: f32 operations
+  bool flush = false;         // subnormals to zero, in and out
+  double exp_error = 0;       // extra relative error, alternating in sign from key to key
+  bool one_sign = false;      // ... or of one sign
+  double log_error = 0;       // the same of a part's logarithm, as PrecisionPath, from part to part
+  double division_error = 0;  // extra relative error, of one sign
+  Index tensor_step = 0;      // products per step of a tensor core; 0: f32 operations
   Exponential exponential = Exponential::natural;
   Format p_format = Format::f32;
   Index part = 0;     // as PrecisionPath; 0: parts of equally many visible keys, undeclared

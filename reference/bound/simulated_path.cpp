@@ -9,6 +9,8 @@ PrecisionPath path_of(const Recipe& recipe) {
   path.p_format = recipe.p_format;
   // The library's own exponential is within an ulp; the wobble and its two roundings come on top.
   path.exp_error = recipe.exp_error == 0 ? 0 : recipe.exp_error + 5 * kU;
+  path.log_error = recipe.log_error;
+  path.division_error = recipe.division_error == 0 ? 0 : recipe.division_error + 5 * kU;
   path.tanh_error = 5 * kU;  // glibc's tanhf is within two and a half ulp
   path.key_block = recipe.sums_first ? 1 : recipe.block;
   path.tensor_step = recipe.declared_step != 0 ? recipe.declared_step : recipe.tensor_step;

@@ -1,0 +1,65 @@
+// Rows whose error is that of f32 operations after the weights: additions, products, divisions.
+#include "reference/bound/one_term.hpp"
+
+namespace attest {
+namespace {
+
+/// One heavy key, then, or before it, light ones that the sums below one round up and P V down: all
+/// of it is what additions lose.
+inline Drawn long_sum(Draws& draws, Index keys, bool heavy_last = false) {
+  const double light = (1 + draws.between(0.005, 0.02)) * 0x1p-24;
+  std::vector<double> logits(static_cast<std::size_t>(keys), std::log(light));
+  std::vector<double> v(static_cast<std::size_t>(keys), 0.97);
+  (heavy_last ? logits.back() : logits.front()) = 0;
+  (heavy_last ? v.back() : v.front()) = 1;
+  return row_of(logits, v);
+}
+
+/// Two keys that cancel, of weights exact in bf16 and values that are not.
+inline Drawn inexact_products(Draws& draws) {
+  const double weight = 0.5 + (2 * std::floor(draws.between(0, 63)) + 1) * 0x1p-8;
+  const double v = (1 + draws.between(0, 0.01)) / weight, other = v * (1 + draws.between(0, 0.001));
+  return row_of({0, std::log(weight), std::log(weight)}, {0, v, -other});
+}
+
+Drawn long_row(Draws& draws) {
+  return long_sum(draws, 48);
+}
+
+void add_additions(OneTerms& all) {
+  all.push_back({"additions", {}, long_row});
+  all.push_back({"additions of lanes", {.sum_lanes = 48}, long_row});
+  all.push_back({"additions of streams", {.block = 1, .streams = 48}, long_row});
+  all.push_back({"additions of parts",
+                 {.block = 1, .splits = 48, .combine_by_lse = false, .part = 1},
+                 long_row});
+  all.push_back({"additions in some order", {.apart = true}, long_row});
+  all.push_back({"additions in some order to a sum",
+                 {.block = 24, .reverse = true},
+                 [](Draws& draws) { return long_sum(draws, 48, true); }});
+  all.push_back({"additions to a sink",
+                 {.sink_first = true},
+                 [](Draws& draws) {
+                   Drawn drawn = long_sum(draws, 800);
+                   for (Index j = 0; j < 800; ++j) drawn.values.v.set(j, j == 0 ? 1 : 0);
+                   drawn.values.k.set(0, drawn.values.k.at(1));
+                   return with_sink(drawn, 0);
+                 },
+                 2});
+}
+
+}  // namespace
+
+void add_terms_of_sums(OneTerms& all) {
+  constexpr double kOff = 0x1p-12;
+  add_additions(all);
+  all.push_back({"products", with({}, Format::bf16), inexact_products, 200});
+  all.push_back(
+      {"products in some order", with({.apart = true}, Format::bf16), inexact_products, 200});
+  const auto last = [](Draws& draws) { return last_of(draws, 2); };
+  all.push_back({"division", {.division_error = kOff}, last});
+  all.push_back(
+      {"division, twice", {.block = 1, .splits = 2, .division_error = kOff, .part = 1}, last});
+}
+
+}  // namespace attest

@@ -1,0 +1,114 @@
+// Rows whose error is that of weights: their exponentials, where they are rounded, and the factors
+// with which states, parts and the sink meet.
+#include "reference/bound/one_term.hpp"
+
+namespace attest {
+namespace {
+
+constexpr double kOff = 0x1p-12;  // of exponentials: more than all else, less than half a step of P
+constexpr auto kBf16 = Format::bf16;
+
+/// Key `at` of three has a weight that is nearly, from below or above, between two numbers of bf16.
+inline Drawn at_border(Draws& draws, std::size_t at, double off) {
+  std::vector<double> logits(3, -40), v(3);
+  const double border = 0.5 + (2 * std::floor(draws.between(0, 63)) + 1) * 0x1p-9;
+  logits[2] = 0;
+  logits[at] = std::log(border * (1 + off * draws.between(0.2, 0.9)));
+  v[at] = 1;
+  return row_of(logits, v);
+}
+
+Drawn two_keys(Draws& draws) {
+  return seesaw(draws, 2);
+}
+Drawn two_of_last(Draws& draws) {
+  return last_of(draws, 2);
+}
+
+/// Every other exponential is too large, the others too small; or all are too large.
+Recipe rising() {
+  return {.block = 1, .exp_error = kOff};
+}
+Recipe upwards(Recipe recipe) {
+  recipe.one_sign = true;
+  return recipe;
+}
+
+void add_rescales(OneTerms& all) {
+  const auto six = [](Draws& draws) { return seesaw(draws, 6); };
+  const auto three = [](Draws& draws) { return last_of(draws, 3); };
+  const Recipe up = upwards(rising());
+  all.push_back({"exponentials of rescales", rising(), six});
+  all.push_back({"exponentials of rescales, P V", with(rising(), kBf16), six});
+  all.push_back({"exponentials of rescales, row sum", with(up, kBf16), three});
+  all.push_back({"exponentials of rescales, sums cast", with(up, kBf16, true), three});
+}
+
+void add_flips(OneTerms& all) {
+  const Recipe block{.block = 4, .exp_error = kOff};
+  all.push_back(
+      {"a flip, up", with(block, kBf16), [](Draws& draws) { return at_border(draws, 0, -kOff); }});
+  all.push_back(
+      {"a flip, down", with(block, kBf16), [](Draws& draws) { return at_border(draws, 1, kOff); }});
+  all.push_back({"a flip in the row sum", with(block, kBf16, true), [](Draws& draws) {
+                   Drawn drawn = at_border(draws, 0, -kOff);
+                   drawn.values.v.set(0, 0);
+                   drawn.values.v.set(2, 1);
+                   return drawn;
+                 }});
+}
+
+/// Two keys apart from each other in every way: streams, parts as (m, l, acc), parts by LSE.
+void add_meetings(OneTerms& all) {
+  Recipe streams = rising(), parts = rising();
+  streams.streams = parts.splits = 2;
+  parts.part = 1;
+  Recipe by_lse = parts;
+  by_lse.exp_error = 0;
+  by_lse.log_error = 0x1p-5;
+  parts.combine_by_lse = false;
+  const auto add = [&](const std::string& name, const Recipe& recipe, const Recipe& up) {
+    all.push_back({name, recipe, two_keys});
+    all.push_back({name + ", P V", with(recipe, kBf16), two_keys});
+    all.push_back({name + ", row sum", with(up, kBf16), two_of_last});
+    all.push_back({name + ", sums cast", with(up, kBf16, true), two_of_last});
+  };
+  add("streams", streams, upwards(streams));
+  add("parts", parts, upwards(parts));
+  add("parts by LSE", by_lse, by_lse);
+}
+
+/// With rounded P the sink must lie below all keys. A single part in use meets it by its LSE.
+void add_sinks(OneTerms& all) {
+  const auto below = [](Draws& draws) {
+    return with_sink(row_of({0, draws.between(-1, 0)}, {1, 1}), draws.between(0.5, 1));
+  };
+  const auto above = [](Draws& draws) {
+    return with_sink(row_of({0, draws.between(-0.1, 0)}, {1, 1}), draws.between(-1, -0.5));
+  };
+  const Recipe part{.block = 1, .splits = 2, .log_error = 0x1p-5, .part = 8};
+  all.push_back({"below a sink", rising(), below});
+  all.push_back({"above a sink", with(upwards(rising()), kBf16), above});
+  all.push_back({"a part by LSE below a sink", part, below});
+  all.push_back({"a part by LSE above a sink", with(part, kBf16), above});
+  all.push_back({"a part by LSE above a sink, sums cast", with(part, kBf16, true), above});
+  Recipe first = rising();
+  first.sink_first = true;
+  all.push_back({"rescales of a sink", first, [](Draws& draws) {
+                   Drawn drawn = seesaw(draws, 6);
+                   drawn.values.v.set(0, 0);
+                   drawn.values.v.set(5, 1);
+                   return with_sink(drawn, draws.between(-10, -9));
+                 }});
+}
+
+}  // namespace
+
+void add_terms_of_weights(OneTerms& all) {
+  add_rescales(all);
+  add_flips(all);
+  add_meetings(all);
+  add_sinks(all);
+}
+
+}  // namespace attest
