@@ -28,13 +28,22 @@ void set_plain(Drawn& drawn, Index key, double logit) {
   k.set(key * kDepth + 1, 4 * logit - k.at(key * kDepth));
 }
 
-/// kLost, computed as 0: all in one step, or the small products between the large ones.
-void set_cancelling(Drawn& drawn, Index key, bool apart = false) {
+/// kLost, computed as 0.
+void set_cancelling(Drawn& drawn, Index key) {
   Tensor& k = drawn.values.k;
   const Index at = key * kDepth;
   k.set(at, 2048);
-  k.set(at + (apart ? 16 : 7), -2048);
-  for (Index c = 1; c < 7; ++c) k.set(at + c + (apart ? 8 : 0), 4 * 0.995 * kUnit);
+  k.set(at + 7, -2048);
+  for (Index c = 1; c < 7; ++c) k.set(at + c, 4 * 0.995 * kUnit);
+}
+
+/// Three steps lose a unit of each small product, and two of them one more of an odd sum.
+void set_cancelling_late(Drawn& drawn, Index key) {
+  Tensor& k = drawn.values.k;
+  const Index at = key * kDepth;
+  for (Index c = 0; c < kDepth; ++c) k.set(at + c, 4 * (c < 15 ? 1.99 : 0.995) * kUnit);
+  k.set(at, 2048);
+  k.set(at + 16, -2048);
 }
 
 void set_values(Drawn& drawn, const std::vector<double>& v) {
@@ -64,9 +73,7 @@ void add_tensor_logits(OneTerms& all) {
                  }});
   all.push_back({"a cut logit, small products later", kStep, [](Draws& draws) {
                    Drawn drawn = pair(draws, false, 0.001, {1, -1});
-                   set_cancelling(drawn, 0, true);
-                   drawn.values.k.set(7, 0);
-                   for (Index c = 1; c < 7; ++c) drawn.values.k.set(c, 0);
+                   set_cancelling_late(drawn, 0);
                    return drawn;
                  }});
   Recipe block = with(kStep, kBf16);

@@ -270,11 +270,16 @@ class RowKernel {
 
   float shift_in_nats() const { return static_cast<float>(recipe_.p_shift) * kLn2F32; }
 
+  /// Of an LSE beside the largest.
+  float share(float lse, float largest) const {
+    return lse == largest ? 1.0F : wobbling(std::exp(lse - largest), recipe_.exp_error, 0);
+  }
+
   /// Two parts as normalised O with its LSE, and both as one.
   Partial merged(const Partial& one, const Partial& other) const {
     const float m = std::max(one.m, other.m);
-    const float a = std::exp(one.m - m), b = std::exp(other.m - m);
-    Partial both{.m = m + std::log(a + b), .l = 1, .acc = one.acc};
+    const float a = share(one.m, m), b = share(other.m, m);
+    Partial both{.m = m + logarithm(a + b, 0), .l = 1, .acc = one.acc};
     for (std::size_t c = 0; c < both.acc.size(); ++c) {
       both.acc[c] = recipe_.undivided_shares
                         ? z_.multiply_add(one.acc[c], std::exp(one.m - both.m),
@@ -301,20 +306,19 @@ class RowKernel {
     all.acc.assign(static_cast<std::size_t>(p_.v_depth), 0.0F);
     for (const Partial& part : parts) all.m = std::max(all.m, part.m);
     for (const Partial& part : parts) {
-      float share = in_nats ? std::exp(part.m - all.m) : rescale(part.m, all.m);
-      if (in_nats && part.m != all.m) share = wobbling(share, recipe_.exp_error, 0);
-      all.l = z_.multiply_add(part.l, share, all.l);
+      const float factor = in_nats ? share(part.m, all.m) : rescale(part.m, all.m);
+      all.l = z_.multiply_add(part.l, factor, all.l);
       for (std::size_t c = 0; c < all.acc.size(); ++c) {
-        all.acc[c] = z_.multiply_add(part.acc[c], share, all.acc[c]);
+        all.acc[c] = z_.multiply_add(part.acc[c], factor, all.acc[c]);
       }
     }
     if (in_nats && recipe_.undivided_shares && !parts.empty()) {
-      const float lse = all.m + std::log(all.l);
+      const float lse = all.m + logarithm(all.l, 0);
       all = {.m = lse, .l = 1, .acc = std::vector<float>(all.acc.size(), 0.0F)};
       for (const Partial& part : parts) {
-        const float share = std::exp(part.m - lse);
+        const float factor = std::exp(part.m - lse);
         for (std::size_t c = 0; c < all.acc.size(); ++c) {
-          all.acc[c] = z_.multiply_add(part.acc[c], share, all.acc[c]);
+          all.acc[c] = z_.multiply_add(part.acc[c], factor, all.acc[c]);
         }
       }
     }
@@ -342,8 +346,8 @@ class RowKernel {
       if (empty) out = p_.empty_row == EmptyRow::nan ? std::nanf("") : 0.0F;
       o.set(b_, h_, i_, static_cast<Index>(c), static_cast<double>(out));
     }
-    float sum =
-        all.l == 0 ? -kInfinity : (in_nats_ ? m : reference_in_nats(m)) + logarithm(all.l, 0);
+    float sum = all.l == 0 ? -kInfinity : in_nats_ ? m : reference_in_nats(m);
+    if (all.l != 0 && !(in_nats_ && all.l == 1)) sum += logarithm(all.l, 0);  // an LSE already
     if (!in_nats_) sum -= shift_in_nats();
     sum -= z_.moved;
     if (p_.lse_base == LogBase::two) sum *= kLog2eF32;

@@ -17,9 +17,26 @@ inline Drawn long_sum(Draws& draws, Index keys, bool heavy_last = false) {
 
 /// Two keys that cancel, of weights exact in bf16 and values that are not.
 inline Drawn inexact_products(Draws& draws) {
-  const double weight = 0.5 + (2 * std::floor(draws.between(0, 63)) + 1) * 0x1p-8;
+  const double weight = 1 - (2 * std::floor(draws.between(0, 8)) + 1) * 0x1p-8;
   const double v = (1 + draws.between(0, 0.01)) / weight, other = v * (1 + draws.between(0, 0.001));
   return row_of({0, std::log(weight), std::log(weight)}, {0, v, -other});
+}
+
+/// The same in e4m3 with scales of their own, which a kernel multiplies into v.
+Drawn scaled_products(Draws& draws) {
+  const Drawn plain = inexact_products(draws);
+  Problem p = plain.problem;
+  p.cache = Format::e4m3;
+  p.scales = Scales::token;
+  Drawn drawn{p, zero_values(p)};
+  drawn.values.q.set(0, 1);
+  for (Index j = 1; j < 3; ++j) {
+    drawn.values.k.set(j, -1);
+    drawn.values.v.set(j, j == 1 ? 1.125 : -1.125);
+    drawn.values.k_scales->set(j, -plain.values.k.at(j));
+    drawn.values.v_scales->set(j, std::fabs(plain.values.v.at(j)) / 1.125);
+  }
+  return drawn;
 }
 
 Drawn long_row(Draws& draws) {
@@ -35,13 +52,13 @@ void add_additions(OneTerms& all) {
                  long_row});
   all.push_back({"additions in some order", {.apart = true}, long_row});
   all.push_back({"additions in some order to a sum",
-                 {.block = 24, .reverse = true},
+                 {.block = 1, .reverse = true},
                  [](Draws& draws) { return long_sum(draws, 48, true); }});
   all.push_back({"additions to a sink",
-                 {.sink_first = true},
+                 {.sum_lanes = 2, .sink_first = true},
                  [](Draws& draws) {
-                   Drawn drawn = long_sum(draws, 800);
-                   for (Index j = 0; j < 800; ++j) drawn.values.v.set(j, j == 0 ? 1 : 0);
+                   Drawn drawn = long_sum(draws, 2000);
+                   for (Index j = 0; j < 2000; ++j) drawn.values.v.set(j, j == 1999 ? 1 : 0);
                    drawn.values.k.set(0, drawn.values.k.at(1));
                    return with_sink(drawn, 0);
                  },
@@ -56,6 +73,7 @@ void add_terms_of_sums(OneTerms& all) {
   all.push_back({"products", with({}, Format::bf16), inexact_products, 200});
   all.push_back(
       {"products in some order", with({.apart = true}, Format::bf16), inexact_products, 200});
+  all.push_back({"scaled values", with({}, Format::bf16), scaled_products, 400});
   const auto last = [](Draws& draws) { return last_of(draws, 2); };
   all.push_back({"division", {.division_error = kOff}, last});
   all.push_back(

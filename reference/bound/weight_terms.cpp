@@ -58,6 +58,15 @@ void add_flips(OneTerms& all) {
                  }});
 }
 
+/// A factor 2^30 that was subtracted from the reference leaves a larger exponent to be rounded.
+void add_shifts(OneTerms& all) {
+  const Recipe shifted{.block = 4, .p_format = kBf16, .p_shift = 30, .shifts_reference = true};
+  all.push_back({"a flip by a p_shift, up", shifted,
+                 [](Draws& draws) { return at_border(draws, 0, -16 * 0x1p-24); }, 100});
+  all.push_back({"a flip by a p_shift, down", shifted,
+                 [](Draws& draws) { return at_border(draws, 1, 16 * 0x1p-24); }, 100});
+}
+
 /// Two keys apart from each other in every way: streams, parts as (m, l, acc), parts by LSE.
 void add_meetings(OneTerms& all) {
   Recipe streams = rising(), parts = rising();
@@ -76,6 +85,36 @@ void add_meetings(OneTerms& all) {
   add("streams", streams, upwards(streams));
   add("parts", parts, upwards(parts));
   add("parts by LSE", by_lse, by_lse);
+  Recipe shifted = by_lse;
+  shifted.log_error = 0x1p-9;  // of a logarithm of about 64 ln 2
+  shifted.p_shift = 64;
+  all.push_back({"parts by LSE under a p_shift", shifted, two_keys});
+  Recipe undivided = by_lse;
+  undivided.undivided_shares = true;
+  all.push_back({"undivided shares", undivided, [](Draws& draws) {
+                   return row_of({0, draws.between(-0.1, 0)}, {1, 1});
+                 }});
+}
+
+/// Six states or parts, of which the first meets all others, one after another.
+void add_merges(OneTerms& all) {
+  const auto six = [](Draws& draws) { return seesaw(draws, 6); };
+  const auto last = [](Draws& draws) { return last_of(draws, 6); };
+  Recipe streams = rising();
+  streams.streams = 6;
+  streams.one_by_one = true;
+  const Recipe up = upwards(streams);
+  all.push_back({"streams one by one", streams, six});
+  all.push_back({"streams one by one, P V", with(streams, kBf16), six});
+  all.push_back({"streams one by one, row sum", with(up, kBf16), last});
+  all.push_back({"streams one by one, sums cast", with(up, kBf16, true), last});
+  const Recipe parts{.block = 1, .splits = 6, .log_error = 0x1p-7, .part = 1, .one_by_one = true};
+  const auto light = [](Draws& draws) {
+    const double low = draws.between(-8, -7);
+    return row_of({low, -30, -30, -30, -30, 0}, {std::exp(-low), 0, 0, 0, 0, -1});
+  };
+  all.push_back({"parts by LSE one by one", parts, light});
+  all.push_back({"parts by LSE one by one, P V", with(parts, kBf16), light});
 }
 
 /// With rounded P the sink must lie below all keys. A single part in use meets it by its LSE.
@@ -94,10 +133,10 @@ void add_sinks(OneTerms& all) {
   all.push_back({"a part by LSE above a sink, sums cast", with(part, kBf16, true), above});
   Recipe first = rising();
   first.sink_first = true;
+  first.exp_error = 0x1p-6;
   all.push_back({"rescales of a sink", first, [](Draws& draws) {
                    Drawn drawn = seesaw(draws, 6);
-                   drawn.values.v.set(0, 0);
-                   drawn.values.v.set(5, 1);
+                   for (Index j = 0; j < 6; ++j) drawn.values.v.set(j, 1);
                    return with_sink(drawn, draws.between(-10, -9));
                  }});
 }
@@ -107,7 +146,9 @@ void add_sinks(OneTerms& all) {
 void add_terms_of_weights(OneTerms& all) {
   add_rescales(all);
   add_flips(all);
+  add_shifts(all);
   add_meetings(all);
+  add_merges(all);
   add_sinks(all);
 }
 
