@@ -15,17 +15,18 @@ bool exact_products(const Row& row) {
 }
 
 /// Groups of tensor_step columns, each one step of tensor cores or more.
-double tensor_error(const Row& row, const double* q, const double* k, double factor) {
+double tensor_error(const Row& row, const Rows& q_rows, const Rows& k_rows, Index j) {
   const Problem& p = row.problem;
   const Step step = step_of(p.input);
+  const double *q = q_rows.row(row.i), *q_sizes = q_rows.sizes_of(row.i);
+  const double *k = k_rows.row(j), *k_sizes = k_rows.sizes_of(j);
   double sum = 0, error = 0;
   for (Index first = 0; first < p.depth; first += row.path.tensor_step) {
     const Index last = std::min(p.depth, first + row.path.tensor_step);
     double largest = 0, group = 0;
     for (Index c = first; c < last; ++c) {
       group += q[c] * k[c];
-      largest =
-          std::max(largest, aligned(p.input, q[c]) * aligned(p.input, k[c] / factor) * factor);
+      largest = std::max(largest, q_sizes[c] * k_sizes[c]);
     }
     if (largest == 0) continue;
     error += step.align * std::max(std::fabs(sum) + error, largest);
@@ -49,17 +50,15 @@ double chain_error(const Row& row, const double* q, const double* k) {
 
 }  // namespace
 
-InnerProduct inner_product(const Row& row, const double* q, const Rows& k, Index j, bool follow) {
+InnerProduct inner_product(const Row& row, const Rows& q, const Rows& k, Index j, bool follow) {
   const Problem& p = row.problem;
   const bool tensor = row.path.tensor_step != 0;
-  const double factor = k.scale_of(j), *key = k.row(j);
+  const double *query = q.row(row.i), *key = k.row(j);
+  const double *query_sizes = q.sizes_of(row.i), *key_sizes = k.sizes_of(j);
   InnerProduct product;
   for (Index c = 0; c < p.depth; ++c) {
-    const double term = q[c] * key[c];
-    product.sum += term;
-    product.magnitude += tensor
-                             ? aligned(p.input, q[c]) * aligned(p.input, key[c] / factor) * factor
-                             : std::fabs(term);
+    product.sum += query[c] * key[c];
+    product.magnitude += query_sizes[c] * key_sizes[c];
   }
   const double factors = kScaleRoundings + (row.values.k_scales ? kCacheScaleRoundings : 0);
   if (!follow || !row.path.in_order || row.path.tensor_step < 0) {
@@ -70,7 +69,7 @@ InnerProduct inner_product(const Row& row, const double* q, const Rows& k, Index
     return product;
   }
   // Into tensor cores q and k go as they are, so that scales meet the sum and not its terms.
-  const double error = tensor ? tensor_error(row, q, key, factor) : chain_error(row, q, key);
+  const double error = tensor ? tensor_error(row, q, k, j) : chain_error(row, query, key);
   const double scaled = tensor ? std::fabs(product.sum) : product.magnitude;
   product.error = error + roundings(factors) * (scaled + error);
   return product;

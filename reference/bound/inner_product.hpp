@@ -13,6 +13,6 @@ struct InnerProduct {
 
 /// Of `q` with row `j` of `k`. With `follow` along the declared order, if there is one.
 /// Error: an over-estimate, up to double's own error, which is 2^-29 of it.
-InnerProduct inner_product(const Row& row, const double* q, const Rows& k, Index j, bool follow);
+InnerProduct inner_product(const Row& row, const Rows& q, const Rows& k, Index j, bool follow);
 
 }  // namespace attest::bound

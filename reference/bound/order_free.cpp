@@ -138,7 +138,6 @@ struct Column {
 
 std::vector<Column> columns_of(const Row& row, const Scores& scores, const Weights& w,
                                const Rows& v) {
-  const bool tensor = row.path.tensor_step != 0;
   const double exponential = declared(row.path.exp_error, kFaithful);
   std::vector<Column> columns(static_cast<std::size_t>(row.problem.v_depth));
   for (Index j : scores.readable) {
@@ -159,7 +158,7 @@ std::vector<Column> columns_of(const Row& row, const Scores& scores, const Weigh
       if (!in_range) column.total = kInfinity;
       column.o += key.share * value;
       column.stretched += stretch * size;
-      const double seen = tensor ? aligned(row.problem.input, value / factor) * factor : size;
+      const double seen = v.sizes_of(key.j)[c];
       column.aligned += stretch * (seen - size);
       column.largest = std::max(column.largest, size);
       column.met = std::max(column.met, met_by_flushed(value, factor));

@@ -11,14 +11,17 @@
 namespace attest::bound {
 
 Rows rows_of(const Tensor& tensor, const std::optional<Tensor>& scales, Index b, Index h,
-             Index count) {
-  Rows rows{tensor.extent[3], {}, {}, {}};
+             Index count, std::optional<Format> operand) {
+  Rows rows{.width = tensor.extent[3], .numbers = {}, .norm = {}, .scale = {}, .sizes = {}};
   for (Index i = 0; i < count; ++i) {
     double norm = 0;
     rows.scale.push_back(scale_at(scales, b, h, i));
     for (Index c = 0; c < rows.width; ++c) {
-      rows.numbers.push_back(tensor.at(b, h, i, c) * rows.scale.back());
-      norm += std::fabs(rows.numbers.back());
+      const double stored = tensor.at(b, h, i, c), scale = rows.scale.back();
+      rows.numbers.push_back(stored * scale);
+      const double size = std::fabs(rows.numbers.back());
+      norm += size;
+      rows.sizes.push_back(operand ? aligned(*operand, stored) * scale : size);
     }
     rows.norm.push_back(norm);
   }
@@ -46,10 +49,10 @@ double moved_by(const Row& row) {
 }
 
 /// S1 to S3: the logit of key j and how far off a kernel may compute it.
-Term score(const Row& row, Index j, const double* q, double q_norm, const Rows& k, bool follow,
-           double moved, bool& judged) {
+Term score(const Row& row, Index j, const Rows& q, const Rows& k, bool follow, double moved,
+           bool& judged) {
   const Problem& p = row.problem;
-  const double factor = k.scale_of(j), k_norm = k.norm_of(j);
+  const double factor = k.scale_of(j), k_norm = k.norm_of(j), q_norm = q.norm_of(row.i);
   const InnerProduct product = inner_product(row, q, k, j, follow);  // S1 and S2
   const double scale = std::fabs(static_cast<double>(p.scale)),
                depth = static_cast<double>(p.depth);
@@ -118,8 +121,7 @@ Scores scores_of(const Row& row, const Rows& q, const Rows& k, bool follow) {
       if (!(norm * q_norm * scale < kOverflow)) scores.judged = false;
       continue;
     }
-    scores.keys.push_back(
-        score(row, j, q.row(row.i), q.norm_of(row.i), k, follow, moved, scores.judged));
+    scores.keys.push_back(score(row, j, q, k, follow, moved, scores.judged));
   }
   if (row.values.sinks && row.values.sinks->at(row.h) != -kInfinity) {
     const double sink = row.values.sinks->at(row.h);

@@ -16,7 +16,9 @@ namespace attest::bound {
 struct Rows {
   Index width = 0;
   std::vector<double> numbers, norm, scale;
+  std::vector<double> sizes;  // magnitudes of the numbers, or what tensor cores align them by
   const double* row(Index i) const { return numbers.data() + i * width; }
+  const double* sizes_of(Index i) const { return sizes.data() + i * width; }
   double scale_of(Index i) const { return scale[static_cast<std::size_t>(i)]; }
   double norm_of(Index i) const { return norm[static_cast<std::size_t>(i)]; }
 };
@@ -53,9 +55,10 @@ struct Scores {
   bool judged = true;           // no intermediate can overflow and nothing is NaN or infinite
 };
 
-/// The first `count` rows of a head of `tensor`, with their scales.
+/// The first `count` rows of a head of `tensor`, with their scales. `operand` is the format in
+/// which tensor cores take them, if they do.
 Rows rows_of(const Tensor& tensor, const std::optional<Tensor>& scales, Index b, Index h,
-             Index count);
+             Index count, std::optional<Format> operand = {});
 
 /// `q` and `k` are the rows of the row's heads. With `follow` the errors are those of the declared
 /// order of columns, if there is one, and otherwise of any order.
@@ -66,12 +69,13 @@ Scores scores_of(const Row& row, const Rows& q, const Rows& k, bool follow = fal
 template <class Visit>
 void for_each_row(const Problem& p, const Values& values, const PrecisionPath& path, Visit visit) {
   const Index group = p.query_heads / p.kv_heads;
+  const auto operand = path.tensor_step != 0 ? std::optional(p.input) : std::nullopt;
   for (Index b = 0; b < p.batch; ++b) {
     for (Index kv_head = 0; kv_head < p.kv_heads; ++kv_head) {
-      const Rows k = rows_of(values.k, values.k_scales, b, kv_head, key_length(p, b));
-      const Rows v = rows_of(values.v, values.v_scales, b, kv_head, key_length(p, b));
+      const Rows k = rows_of(values.k, values.k_scales, b, kv_head, key_length(p, b), operand);
+      const Rows v = rows_of(values.v, values.v_scales, b, kv_head, key_length(p, b), operand);
       for (Index h = kv_head * group; h < (kv_head + 1) * group; ++h) {
-        const Rows q = rows_of(values.q, {}, b, h, query_length(p, b));
+        const Rows q = rows_of(values.q, {}, b, h, query_length(p, b), operand);
         for (Index i = 0; i < query_length(p, b); ++i) {
           visit(Row{p, values, path, b, h, i}, q, k, v, row_number(p, b, h, i));
         }

@@ -61,10 +61,8 @@ class Accumulation {
   }
 
   /// The magnitude by which tensor cores align a product.
-  double aligned_size(const CastWeight& weight, double value, double factor) const {
-    if (value == 0 || weight.most() == 0) return 0;
-    return std::max(weight.most(), weight.least) * aligned(row_.problem.input, value / factor) *
-           factor;
+  double aligned_size(const CastWeight& weight, double size) const {
+    return weight.most() == 0 ? 0 : std::max(weight.most(), weight.least) * size;
   }
 
   void gather(std::size_t first, std::size_t last, bool sums, WeightedValues& out) {
@@ -73,10 +71,10 @@ class Accumulation {
     for (std::size_t n = first; n < last; ++n) {
       const CastWeight& weight = weights_.keys[n];
       const Index j = scores_.keys[n].j;
-      const double *value = v_.row(j), factor = v_.scale_of(j);
+      const double *value = v_.row(j), *sizes = v_.sizes_of(j);
       for (std::size_t c = 0; c < columns_; ++c) {
         const double size = std::fabs(value[c]);
-        const double seen = tensor_ ? aligned_size(weight, value[c], factor) : weight.most() * size;
+        const double seen = tensor_ ? aligned_size(weight, sizes[c]) : weight.most() * size;
         group_[c] += weight.number * value[c];
         largest_[c] = sums ? largest_[c] + seen : std::max(largest_[c], seen);
         out.drift[c] += weight.drift * size;
