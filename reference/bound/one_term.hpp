@@ -90,5 +90,6 @@ inline Drawn last_of(Draws& draws, Index keys) {
 void add_terms_of_weights(OneTerms& all);  // exponentials, flips, logarithms, and where states meet
 void add_terms_of_sums(OneTerms& all);     // additions, products and divisions
 void add_terms_of_logits(OneTerms& all);   // inner products
+void add_terms_of_forms(OneTerms& all);    // what only some kernels do
 
 }  // namespace attest

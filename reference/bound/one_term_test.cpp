@@ -17,6 +17,7 @@ TEST(OneTerm, NoRightKernelIsRefusedWhereItCarriesTheError) {
   add_terms_of_weights(terms);
   add_terms_of_sums(terms);
   add_terms_of_logits(terms);
+  add_terms_of_forms(terms);
   std::uint64_t seed = 0;
   for (const OneTerm& term : terms) {
     Draws draws(++seed);

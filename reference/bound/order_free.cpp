@@ -78,6 +78,7 @@ void share_out(Weights& w) {
       w.exponent_max = std::max(w.exponent_max, term.exponent);
     }
   }
+  if (w.log.terms == 1) return;  // the exponential of 0, twice the same
   w.apart = w.small_theta() ? std::min(apart_max, apart_mean / (1 - w.theta_mean)) : apart_max;
 }
 

@@ -148,7 +148,7 @@ class RowKernel {
     for (const auto& block : blocks) {
       for (Index j : block) {
         const float z = z_.logit(j), larger = std::max(m, z);
-        sum = sum * rescale(m, larger) + weight(z, larger, j + 1);
+        sum = sum * rescale(m, larger) + weight(z, larger, z == larger ? j : j + 1);
         m = larger;
       }
     }

@@ -1,0 +1,115 @@
+// Rows whose error is what a form of real kernels brings, which others do not have: fused rescales,
+// merges one after another, shares that stay undivided, a bias that sums begin with, positions
+// counted from a key, references that are lazy.
+#include "reference/bound/one_term.hpp"
+
+namespace attest {
+namespace {
+
+/// Rising logits near 1000, each so that fl(m c) is above m c: what a fused rescale loses adds up.
+/// Light keys against heavy ones.
+Drawn rounded_up(Draws& draws) {
+  constexpr float kLog2e = 0x1.715476p0F;
+  constexpr Index kKeys = 256;
+  std::vector<double> logits, v;
+  double z = 1000 + draws.number();
+  for (Index j = 0; j < kKeys; ++j) {
+    double best = z, most = -1;
+    for (int attempt = 0; attempt < 16; ++attempt) {
+      const auto next = static_cast<float>(z + draws.between(0.0005, 0.002));
+      const double above = static_cast<double>(next * kLog2e) -
+                           static_cast<double>(next) * static_cast<double>(kLog2e);
+      if (above > most) {
+        most = above;
+        best = static_cast<double>(next);
+      }
+    }
+    logits.push_back(z = best);
+    v.push_back(2 * j < kKeys ? 1 : -1);
+  }
+  return row_of(logits, v);
+}
+
+/// A key per part, of one value: o is the sum of the shares.
+Drawn one_value(Draws& draws) {
+  const double largest = draws.between(500, 1000);
+  return row_of({largest, largest - draws.number()}, {1, 1});
+}
+
+/// A key per part, each a little above the ones before.
+Drawn rising(Draws& draws) {
+  std::vector<double> logits, v(16);
+  for (int j = 0; j < 16; ++j) logits.push_back(0.01 * (j + draws.number()));
+  v.front() = 1;
+  v.back() = -1;
+  return row_of(logits, v);
+}
+
+/// Products that are lost one by one beside a bias, and not among themselves.
+Drawn beside_a_bias(Draws& draws) {
+  Problem p{.keys = 2, .depth = 128, .bias = true};
+  Drawn drawn{p, zero_values(p)};
+  for (Index c = 0; c < p.depth; ++c) {
+    drawn.values.q.set(c, 1);
+    drawn.values.k.set(c, draws.between(0.4, 0.49) * 0x1p-14);  // of the step at 1000
+  }
+  for (Index j = 0; j < p.keys; ++j) {
+    drawn.values.bias->set(j, 1000);
+    drawn.values.v.set(j, j == 0 ? 1 : -1);
+  }
+  return drawn;
+}
+
+/// Few keys, far from the one that ALiBi counts from.
+Drawn far_positions(Draws& draws) {
+  Problem p{.keys = 2001, .depth = 1, .causal = true, .window_left = 3, .alibi = true};
+  Drawn drawn{p, zero_values(p)};
+  drawn.values.slopes->set(0, draws.between(0.4, 0.5));
+  for (Index j = 0; j < p.keys; ++j) drawn.values.v.set(j, j % 2 == 0 ? 1 : -1);
+  return drawn;
+}
+
+/// A weight above 1 under a lazy reference, on which a rescale is lost that is subnormal.
+Drawn lost_rescale(Draws& draws) {
+  const double first = draws.between(5, 6);
+  return row_of({0, first, 87.4 + draws.between(0, 0.2)}, {0, 0x1p100, 0});
+}
+
+}  // namespace
+
+void add_terms_of_forms(OneTerms& all) {
+  const Recipe fused{
+      .block = 1, .fma = true, .exponential = Exponential::base_two_fma, .fused_rescale = true};
+  all.push_back({"fused rescales", fused, rounded_up, 3});
+  all.push_back({"fused rescales, P in bf16", with(fused, Format::bf16), rounded_up, 3});
+  const Recipe shares{.splits = 2, .undivided_shares = true};
+  all.push_back({"undivided shares", shares, one_value});
+  all.push_back({"undivided shares of declared parts",
+                 {.block = 1, .splits = 2, .part = kEvenParts, .undivided_shares = true},
+                 one_value});
+  all.push_back({"parts one by one in any order",
+                 {.block = 64,
+                  .splits = 16,
+                  .combine_by_lse = false,
+                  .exp_error = 0x1p-14,
+                  .one_sign = true,
+                  .exponential = Exponential::scaled_difference,
+                  .one_by_one = true},
+                 rising});
+  all.push_back({"states one by one",
+                 {.block = 1,
+                  .exp_error = 0x1p-14,
+                  .one_sign = true,
+                  .exponential = Exponential::scaled_difference,
+                  .streams = 16,
+                  .one_by_one = true},
+                 rising});
+  all.push_back({"a bias first", {.scaled_query = true, .bias_first = true}, beside_a_bias});
+  all.push_back(
+      {"positions from the first key", {.alibi_from = AlibiFrom::first_key}, far_positions});
+  all.push_back({"a lost rescale of a lazy reference",
+                 {.block = 1, .flush = true, .lazy = 20},
+                 lost_rescale});
+}
+
+}  // namespace attest
