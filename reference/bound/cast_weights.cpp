@@ -106,8 +106,7 @@ class Weighing {
     const double distance = std::fabs(term.logit - visit.reference.value) +
                             std::fabs(joints_.all.value - visit.reference.value);
     double error = term.logit_error + distance_error(distance) +
-                   (1 + rescales_) * joints_.exponential +
-                   joints_.merges * (joints_.part_lse + joints_.exponential);
+                   (1 + rescales_) * joints_.exponential + joints_.merges * joints_.part_lse;
     if (quantised_) {  // what is common does not cancel against weights that were rounded
       error += joints_.all.error() + reference_error(visit, 1);
     } else if (rescales_ > 0) {
@@ -172,7 +171,7 @@ class Weighing {
     const double error = visit.reference.error() + joints_.all.error() +
                          distance_error(joints_.all.value - visit.reference.value) +
                          reference_error(visit, 2) + rescales_ * joints_.exponential +
-                         joints_.merges * (joints_.part_lse + joints_.exponential);
+                         joints_.merges * joints_.part_lse;
     return rescales_ > 0 ? error * (1 + kEvaluation) : 0;
   }
 

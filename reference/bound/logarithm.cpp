@@ -32,8 +32,7 @@ Logarithm logarithm_of(const Row& row, const Scores& scores) {
   if (row.problem.splits > 1) {
     log.merges = std::max(1.0, std::min(static_cast<double>(row.problem.splits), log.terms) - 1);
     log.merge_error = kU * (kShiftRoundings + kLseRoundings) * log.shift +
-                      kDistanceRoundings * kU * log.most + log.log_error +
-                      as_exponent(declared(row.path.exp_error, kFaithful));
+                      kDistanceRoundings * kU * log.most + log.log_error;
   }
   return log;
 }

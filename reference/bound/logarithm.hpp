@@ -17,7 +17,7 @@ struct Logarithm {
   double log_error = 0;    // of one logarithm of a row sum
   double swing = 1;        // by which factor a rounded reference may move all weights
   double merges = 0;       // how often, at most, a part's state or LSE meets another's: S9
-  double merge_error = 0;  // of one of them, in the exponent, without the distance it covers
+  double merge_error = 0;  // of one of them, in the exponent, but for distance and exponential
 };
 Logarithm logarithm_of(const Row& row, const Scores& scores);
 

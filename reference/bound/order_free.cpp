@@ -78,7 +78,7 @@ void share_out(Weights& w) {
       w.exponent_max = std::max(w.exponent_max, term.exponent);
     }
   }
-  if (w.log.terms == 1) return;  // the exponential of 0, twice the same
+  if (w.log.terms == 1 && !w.split) return;  // the exponential of 0, twice the same
   w.apart = w.small_theta() ? std::min(apart_max, apart_mean / (1 - w.theta_mean)) : apart_max;
 }
 
@@ -223,9 +223,9 @@ ElementBound bound_of(const Row& row, const Weights& w, const Column& column) {
       kUnderflowRoom * w.log.swing * column.subnormal_p * lost_of_subnormal_p(row, w) / sum;
   if (w.kappa_sum >= 0.5) return {};
   const double division = declared(row.path.division_error, kDivision);
-  const double quotient = std::pow(1 + division, 1 + w.log.merges) * (1 + w.apart) *  // S8
-                              std::exp(w.log.merges * w.log.merge_error) / (1 - w.kappa_sum) -
-                          1;
+  // S8. `apart` is more than what shares that are not divided by their sum bring.
+  const double quotient =
+      std::pow(1 + division, 1 + w.log.merges) * (1 + w.apart) / (1 - w.kappa_sum) - 1;
   const double flushed = 4 * kFlush * w.log.swing * (w.split ? 2 : 1) *
                          (static_cast<double>(w.keys.size()) + w.rescales + 4) * (1 + column.met) *
                          met_in_units(row.path);
