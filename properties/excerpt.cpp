@@ -38,7 +38,7 @@ Excerpt excerpt(const Problem& problem, const Values& values, const Given& given
                 const RowsOfHead& rows) {
   const auto& [b, h, first, last] = rows;
   const Index g = kv_head_of(problem, h), keys = key_length(problem, b);
-  Excerpt part{.problem = problem};
+  Excerpt part{.problem = problem, .values = {}, .o = {}, .lse = {}};
   Problem& p = part.problem;
   p.batch = p.query_heads = p.kv_heads = 1;
   p.queries = last - first;

@@ -102,7 +102,10 @@ std::vector<Index> WrongRows::keys_seen(const Slip& slip, Index b, Index i) cons
 
 WeighedRow WrongRows::weigh(const Slip& slip, Index b, Index h, Index i) {
   const Problem& p = problem_;
-  WeighedRow row{.entry = slip.next_batch ? (b + 1) % p.batch : b, .head = kv_head_of(p, h)};
+  WeighedRow row{.entry = slip.next_batch ? (b + 1) % p.batch : b,
+                 .head = kv_head_of(p, h),
+                 .keys = {},
+                 .shares = {}};
   if (slip.next_kv_head) row.head = (row.head + 1) % p.kv_heads;
   if (slip.modulo_kv_head) row.head = h % p.kv_heads;
   const bool own = row.entry == b && row.head == kv_head_of(p, h);

@@ -40,7 +40,8 @@ double rescales_of(const Row& row, const Scores& scores, double merges) {
   const Index span = scores.keys.back().j - scores.keys.front().j;
   const Index block = std::max<Index>(1, row.path.key_block);
   const Index blocks = std::min(count - 1, span / block + (span % block == 0 ? 0 : 1));
-  return static_cast<double>(blocks + (scores.sink.empty() ? 0 : 1)) + merges;
+  const Index states = std::min(std::max<Index>(1, row.path.streams), count);
+  return static_cast<double>(blocks + states - 1 + (scores.sink.empty() ? 0 : 1)) + merges;
 }
 
 /// By what a v is multiplied that meets what is lost of its weight, should that be subnormal in the
