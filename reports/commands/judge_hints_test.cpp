@@ -78,7 +78,7 @@ TEST_F(JudgeHints, WhatWouldBeAcceptedIsNamedAndIsNoError) {
   }
   // A refused answer stays refused, whatever else would be accepted, and is not told of it.
   Written wrong;
-  wrong.o[5] = 100;
+  wrong.o[5] = 1e9F;
   write(wrong);
   const Ran refused = judged(kLoose);
   EXPECT_EQ(refused.exit_code, 1);
