@@ -34,11 +34,13 @@ bool take_back(const PrecisionField& field, PrecisionPath& path) {
   return path != before;
 }
 
-/// The last rows of the first head, or the first ones.
+/// The last rows of a head, or the first ones, where there are any.
 Excerpt few_rows(const Problem& problem, const Values& values) {
-  const Index rows = query_length(problem, 0), taken = std::min(rows, kRowsTried);
+  Index b = 0;
+  while (b + 1 < problem.batch && query_length(problem, b) == 0) ++b;
+  const Index rows = query_length(problem, b), taken = std::min(rows, kRowsTried);
   const Index first = problem.alignment == Alignment::bottom_right ? rows - taken : 0;
-  return excerpt(problem, values, {}, {0, 0, first, first + taken});
+  return excerpt(problem, values, {}, {b, 0, first, first + taken});
 }
 
 bool tells(const Excerpt& part, const PrecisionPath& path, const CanTell& can_tell) {

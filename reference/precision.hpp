@@ -17,7 +17,7 @@ inline constexpr Index kPowerOfTwoParts = -2;  // the least power of two that is
 struct PrecisionPath {
   Format p_format = Format::f32;  // what the weights are rounded to before they meet V
   double exp_error = 0;           // relative error of the exponential; 0: correctly rounded
-  double log_error = 0;           // absolute error of the logarithm in LSE, nats
+  double log_error = 0;           // of the logarithm in LSE, nats; relative beyond 1
   double tanh_error = 0;          // relative error of tanh in softcap
   double division_error = 0;      // relative error of 1/l and the multiplication by it
   Index key_block = 1;            // least number of keys between two rescales; 1: unknown

@@ -26,7 +26,7 @@ constexpr PrecisionField kFields[] = {
      "relative error of the exponential; one ulp of f32, 2^-23, is always allowed",
      &Path::exp_error, 0, 1},
     {"log_error", "log_error=NUMBER",
-     "absolute error of the logarithm in LSE, nats, besides that of its roundings",
+     "error of the logarithm in LSE, nats (relative where it is above 1), besides its roundings",
      &Path::log_error, 0, 1},
     {"tanh_error", "tanh_error=NUMBER",
      "relative error of tanh in softcap; one ulp of f32, 2^-23, is always allowed",

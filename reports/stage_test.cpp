@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <string>
+#include <string_view>
 #include <thread>
 
 namespace attest {
@@ -18,6 +20,16 @@ std::string read_from(int descriptor) {
   ::fcntl(descriptor, F_SETFL, O_NONBLOCK);
   for (ssize_t got; (got = ::read(descriptor, part, sizeof part)) > 0;) {
     text.append(part, static_cast<std::size_t>(got));
+  }
+  return text;
+}
+
+/// What comes until it holds `words`, or for ten seconds.
+std::string read_until(int descriptor, std::string_view words) {
+  std::string text;
+  for (int tries = 0; tries < 1000 && text.find(words) == std::string::npos; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    text += read_from(descriptor);
   }
   return text;
 }
@@ -37,16 +49,16 @@ TEST(Stage, ShowsItselfOnATerminal) {
   EXPECT_EQ(read_from(terminal), "");
   {
     const Stage stage(out, "what is accepted");
-    pause_for(1.5);
-    EXPECT_NE(read_from(terminal).find("what is accepted (1 s)"), std::string::npos);
+    EXPECT_NE(read_until(terminal, "what is accepted (1 s)").find("what is accepted (1 s)"),
+              std::string::npos);
   }
-  EXPECT_EQ(read_from(terminal), "\r\x1b[K");
+  EXPECT_TRUE(read_from(terminal).ends_with("\r\x1b[K"));
   const std::atomic<Index> done = 3;
   {
     const Stage stage(out, "what is accepted", {&done, 8, "heads"});
-    pause_for(1.5);
+    constexpr std::string_view kSaid = "what is accepted: 3 of 8 heads (1 s)";
+    EXPECT_NE(read_until(terminal, kSaid).find(kSaid), std::string::npos);
   }
-  EXPECT_NE(read_from(terminal).find("what is accepted: 3 of 8 heads (1 s)"), std::string::npos);
   std::fclose(out);
   ::close(terminal);
 }

@@ -187,7 +187,7 @@ typedef struct AttestPageCopy {
 
 /* How the subject rounds. Wrong declarations are found out, not punished: too small an error makes
  * a correct kernel fail, too large a one makes the gate blind. All are relative errors of one
- * operation, except log_error (absolute, in nats). 0 means correctly rounded.
+ * operation, except log_error (nats; relative above 1). 0 means correctly rounded.
  *
  * Fields from `block` on say in which order the subject works. Left 0 they cost nothing but
  * sharpness: the bound then holds for any order. Declared, they let attest round P as the kernel

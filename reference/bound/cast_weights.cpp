@@ -18,19 +18,6 @@ bool settled(std::size_t one, std::size_t count, Of of) {
   return true;
 }
 
-double part_lse_error(const Row& row, const Scores& scores) {
-  if (row.problem.splits <= 1) return 0;
-  const double count = static_cast<double>(scores.keys.size() + scores.sink.size());
-  const double logs = std::log(count) + extra_exponent(row.path);
-  double magnitude = 0;
-  for (const Term& key : scores.keys) {
-    magnitude = std::max(magnitude, std::fabs(key.logit) + key.logit_error + key.moved);
-  }
-  return declared(row.path.log_error, 0) * std::max(1.0, logs) +
-         kU * (kLogRoundings + kDistanceRoundings) * logs +
-         kU * (kShiftRoundings + kLseRoundings) * (magnitude + logs);
-}
-
 /// What is true of the whole row.
 class Weighing {
  public:
@@ -211,13 +198,14 @@ double factor_error(const Reference& from, const Reference& to, double exponent)
   return std::expm1(error * (1 + kEvaluation)) + kU;
 }
 
-std::optional<Joints> joints_of(const Row& row, const Scores& scores, const Visits& visits) {
+std::optional<Joints> joints_of(const Row& row, const Scores& scores, const Visits& visits,
+                                const Logarithm& log) {
   const bool narrow = row.path.p_format != Format::f32;
   Joints joints;
   joints.exponential = as_exponent(declared(row.path.exp_error, kFaithful));
-  joints.part_lse = part_lse_error(row, scores);
-  const auto count = static_cast<double>(visits.parts.size());
-  if (row.problem.splits > 1) joints.merges = std::max(1.0, count - 1);
+  joints.part_lse = log.merge_error;
+  const auto parts_in_use = static_cast<double>(visits.parts.size());
+  if (row.problem.splits > 1) joints.merges = merges_of(parts_in_use, scores);
   if (!(joints.exponential + joints.part_lse < kInfinity)) return std::nullopt;
   if (row.path.lazy > 0 && !scores.sink.empty()) return std::nullopt;
   std::vector<Reference> parts;

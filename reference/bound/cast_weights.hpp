@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "reference/bound/logarithm.hpp"
 #include "reference/bound/visits.hpp"
 
 namespace attest::bound {
@@ -21,7 +22,8 @@ struct Joints {
 
 /// Nothing where the declared errors promise nothing, or where it depends on when the sink joins
 /// what a weight was when it was cast.
-std::optional<Joints> joints_of(const Row& row, const Scores& scores, const Visits& visits);
+std::optional<Joints> joints_of(const Row& row, const Scores& scores, const Visits& visits,
+                                const Logarithm& log);
 
 /// Relative to `Joints::all`.
 struct CastWeight {

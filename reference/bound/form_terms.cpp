@@ -36,6 +36,32 @@ Drawn one_value(Draws& draws) {
   return row_of({largest, largest - draws.number()}, {1, 1});
 }
 
+/// A heavy part and a light one, whose values make o near what the light one is worth.
+Drawn light_part(Draws& draws) {
+  const double low = draws.between(-9, -7);
+  return row_of({0, low}, {0, std::exp(-low)});
+}
+
+/// Two parts of the same weight and value.
+Drawn two_equal(Draws& draws) {
+  return row_of({0, 0.01 * draws.number()}, {1, 1});
+}
+
+/// A short product beside a small bias.
+Drawn cancelling_beside_a_bias(Draws& draws) {
+  Problem p{.keys = 2, .depth = 2, .bias = true};
+  Drawn drawn{p, zero_values(p)};
+  const double x = 1000 * (1 + draws.number());
+  for (Index c = 0; c < 2; ++c) {
+    drawn.values.q.set(c, 1);
+    drawn.values.k.set(c, c == 0 ? x : -x);
+  }
+  drawn.values.bias->set(0, draws.between(0, 0x1p-13));
+  drawn.values.v.set(0, 1);
+  drawn.values.v.set(1, -1);
+  return drawn;
+}
+
 /// A key per part, each a little above the ones before.
 Drawn rising(Draws& draws) {
   std::vector<double> logits, v(16);
@@ -87,6 +113,24 @@ void add_terms_of_forms(OneTerms& all) {
   all.push_back({"undivided shares of declared parts",
                  {.block = 1, .splits = 2, .part = kEvenParts, .undivided_shares = true},
                  one_value});
+  all.push_back({"undivided shares by wrong logarithms, P in bf16",
+                 {.block = 1,
+                  .splits = 2,
+                  .log_error = 0x1p-5,
+                  .p_format = Format::bf16,
+                  .part = 1,
+                  .undivided_shares = true},
+                 light_part});
+  all.push_back({"undivided shares by wrong exponentials",
+                 {.block = 1,
+                  .splits = 2,
+                  .exp_error = 0x1p-12,
+                  .one_sign = true,
+                  .part = 1,
+                  .undivided_shares = true},
+                 two_equal});
+  all.push_back(
+      {"a small bias first", {.scaled_query = true, .bias_first = true}, cancelling_beside_a_bias});
   all.push_back({"parts one by one in any order",
                  {.block = 64,
                   .splits = 16,

@@ -9,11 +9,6 @@
 namespace attest::bound {
 namespace {
 
-bool exact_products(const Row& row) {
-  const int bits = facts(row.problem.input).precision + facts(cache_format(row.problem)).precision;
-  return bits <= facts(Format::f32).precision && !row.values.k_scales;
-}
-
 /// Groups of tensor_step columns, each one step of tensor cores or more.
 double tensor_error(const Row& row, const Rows& q_rows, const Rows& k_rows, Index j) {
   const Problem& p = row.problem;
@@ -36,13 +31,13 @@ double tensor_error(const Row& row, const Rows& q_rows, const Rows& k_rows, Inde
   return error;
 }
 
-/// Column by column; products are rounded by themselves unless they are exact or fused.
+/// Column by column; products are rounded by themselves unless they are fused, or those of two
+/// short numbers, which q is no longer when it was multiplied by the scale.
 double chain_error(const Row& row, const double* q, const double* k) {
-  const bool exact = exact_products(row);
   double sum = 0, error = 0;
   for (Index c = 0; c < row.problem.depth; ++c) {
     sum += q[c] * k[c];
-    if (!exact) error += kU * std::fabs(q[c] * k[c]);
+    error += kU * std::fabs(q[c] * k[c]);
     if (c > 0) error += kU * (std::fabs(sum) + error);
   }
   return error;
@@ -63,8 +58,8 @@ InnerProduct inner_product(const Row& row, const Rows& q, const Rows& k, Index j
   const double factors = kScaleRoundings + (row.values.k_scales ? kCacheScaleRoundings : 0);
   if (!follow || !row.path.in_order || row.path.tensor_step < 0) {
     const double depth = static_cast<double>(p.depth);
-    const bool exact = exact_products(row) && !tensor;
-    const double sums = sum_roundings(row.path, p.input, depth - (exact ? 1 : 0), depth);
+    const double first = row.values.bias ? 1 : 0;  // which the sum may begin with
+    const double sums = sum_roundings(row.path, p.input, depth, depth) + first;
     product.error = product.magnitude * roundings(sums + factors);
     return product;
   }

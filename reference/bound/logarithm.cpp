@@ -8,6 +8,17 @@
 #include "reference/bound/roundings.hpp"
 
 namespace attest::bound {
+namespace {
+
+double shift_roundings(const PrecisionPath& path) {
+  return kShiftRoundings + (path.p_shift == 0 ? 0 : kPShiftRoundings);
+}
+
+}  // namespace
+
+double merges_of(double parts, const Scores& scores) {
+  return std::max(1.0, parts - 1) + static_cast<double>(scores.sink.size());
+}
 
 Logarithm logarithm_of(const Row& row, const Scores& scores) {
   Logarithm log{.key_max = -kInfinity, .reference = -kInfinity};
@@ -30,8 +41,10 @@ Logarithm logarithm_of(const Row& row, const Scores& scores) {
       declared(row.path.log_error, 0) * std::max(1.0, log.most) + kLogRoundings * kU * log.most;
   log.swing = std::exp(2 * reference_roundings(row.path) * kU * (log.magnitude + log.error));
   if (row.problem.splits > 1) {
-    log.merges = std::max(1.0, std::min(static_cast<double>(row.problem.splits), log.terms) - 1);
-    log.merge_error = kU * (kShiftRoundings + kLseRoundings) * log.shift +
+    const auto parts = static_cast<double>(
+        std::min<Index>(row.problem.splits, static_cast<Index>(scores.keys.size())));
+    log.merges = merges_of(parts, scores);
+    log.merge_error = kU * (shift_roundings(row.path) + kLseRoundings) * log.shift +
                       kDistanceRoundings * kU * log.most + log.log_error;
   }
   return log;
@@ -40,9 +53,8 @@ Logarithm logarithm_of(const Row& row, const Scores& scores) {
 double lse_radius(const Row& row, const Logarithm& log, double sum, double in_sum) {
   if (!(log.terms * log.swing * largest_weight(row.path) < kOverflow)) return kInfinity;
   const double lse = std::fabs(log.reference + std::log(sum)) + log.moved;
-  const double shifts = kShiftRoundings + (row.path.p_shift == 0 ? 0 : kPShiftRoundings);
-  double nats = in_sum + shifts * kU * log.shift + log.log_error;
-  nats += kLseRoundings * kU * (lse + nats);
+  double nats = in_sum + shift_roundings(row.path) * kU * log.shift + log.log_error;
+  nats += kLseRoundings * kU * (lse + nats) + alibi_error(row.path) * log.moved;
   nats += kFlush * log.swing * (2 * log.terms + 4) * met_in_units(row.path);
   const double unit = row.problem.lse_base == LogBase::two ? std::numbers::log2e : 1.0;
   return promise(nats * unit * (1 + kEvaluation));

@@ -21,6 +21,10 @@ struct Logarithm {
 };
 Logarithm logarithm_of(const Row& row, const Scores& scores);
 
+/// How often a split of so many meets others, or the sink: at least once, for even a single one may
+/// go through what combines them.
+double merges_of(double parts, const Scores& scores);
+
 /// How far the LSE may be off, in its base: of a row whose weights add up to `sum` relative to M,
 /// and whose computed sum is off by no more than exp(+-in_sum). Error: an over-estimate. Special:
 /// infinity where the row sum may overflow.

@@ -1,5 +1,5 @@
-// Right kernels, each on rows made for it, so that one term of B2 or B3 carries most of the error:
-// without that term it is refused. For one_term_test alone.
+// Right kernels, each on rows made for it, so that one term of a bound carries much of the error:
+// most are refused when that term is left out (README, "To add a term"). For one_term_test alone.
 #pragma once
 #include <algorithm>
 #include <cmath>

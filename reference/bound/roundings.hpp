@@ -69,6 +69,11 @@ inline double extra_exponent(const PrecisionPath& path) {
   return kLn2 * (declared(path.lazy, 0) + declared(std::fabs(path.p_shift), 0));
 }
 
+/// Relative error of ALiBi's term, or of what it moves all logits by.
+inline double alibi_error(const PrecisionPath& path) {
+  return kAlibiRoundings * kU + declared(path.division_error, kU);
+}
+
 /// What a weight may be when it is cast, but for the exponential's error.
 inline double largest_weight(const PrecisionPath& path) {
   return std::exp2(declared(path.lazy, 0) + path.p_shift);

@@ -46,7 +46,7 @@ std::optional<FollowedRow> followed_row(const Row& row, const Scores& scores, co
   if (!(log.swing < 2)) return std::nullopt;  // a large one is left to B1
   const std::optional<Visits> visits = visits_of(row, scores);
   if (!visits) return std::nullopt;
-  const std::optional<Joints> joints = joints_of(row, scores, *visits);
+  const std::optional<Joints> joints = joints_of(row, scores, *visits, log);
   if (!joints) return std::nullopt;
   const CastWeights weights = cast_weights_of(row, scores, *visits, *joints, v, quantised);
   const double kappa = weights.kappa_sum / (1 - weights.theta);
@@ -54,8 +54,9 @@ std::optional<FollowedRow> followed_row(const Row& row, const Scores& scores, co
   const WeightedValues values =
       weighted_values_of(row, scores, *visits, *joints, weights, v, quantised);
   const double division = declared(row.path.division_error, kDivision);
-  // 1 + phi. Rounded weights do not share what is common to all: there the factors have it.
-  const double shares = quantised ? 0 : joints->merges * (joints->part_lse + joints->exponential);
+  // 1 + phi. A share exp(lse - LSE) that is not divided has an exponential, those in that LSE
+  // others.
+  const double shares = joints->merges * (joints->part_lse + 2 * joints->exponential);
   const double quotient =
       std::pow(1 + division, 1 + joints->merges) * std::exp(shares) / (1 - kappa);
   FollowedRow out;

@@ -94,8 +94,7 @@ Term score(const Row& row, Index j, const Rows& q, const Rows& k, bool follow, d
       reach = std::max({reach, key, keys - key});
     }
     magnitude += std::fabs(slope) * reach;
-    const double slope_error = kAlibiRoundings * kU + declared(row.path.division_error, kU);
-    own += slope_error * std::fabs(slope) * reach + kFlush * reach;
+    own += alibi_error(row.path) * std::fabs(slope) * reach + kFlush * reach;
     ++terms;
   }
   error += own + terms * (kU * magnitude + kFlush);
@@ -125,9 +124,9 @@ Scores scores_of(const Row& row, const Rows& q, const Rows& k, bool follow) {
   }
   if (row.values.sinks && row.values.sinks->at(row.h) != -kInfinity) {
     const double sink = row.values.sinks->at(row.h);
-    const double rounded =
-        kTermRoundings * std::fabs(sink) + (moved > 0 ? std::fabs(sink) + moved : 0);
-    scores.sink.push_back({-1, sink, kU * rounded + kFlush, moved});
+    double error = kTermRoundings * kU * std::fabs(sink) + kFlush;
+    if (moved > 0) error += kU * (std::fabs(sink) + moved) + alibi_error(row.path) * moved;
+    scores.sink.push_back({-1, sink, error, moved});
     if (!(std::fabs(sink) < kOverflow)) scores.judged = false;
   }
   return scores;

@@ -275,6 +275,11 @@ class RowKernel {
     return lse == largest ? 1.0F : wobbling(std::exp(lse - largest), recipe_.exp_error, 0);
   }
 
+  /// Of an LSE in that of all, by another exponential than those in the latter: off the other way.
+  float undivided(float lse, float all) const {
+    return wobbling(std::exp(lse - all), -recipe_.exp_error, 0);
+  }
+
   /// Two parts as normalised O with its LSE, and both as one.
   Partial merged(const Partial& one, const Partial& other) const {
     const float m = std::max(one.m, other.m);
@@ -282,8 +287,8 @@ class RowKernel {
     Partial both{.m = m + logarithm(a + b, 0), .l = 1, .acc = one.acc};
     for (std::size_t c = 0; c < both.acc.size(); ++c) {
       both.acc[c] = recipe_.undivided_shares
-                        ? z_.multiply_add(one.acc[c], std::exp(one.m - both.m),
-                                          other.acc[c] * std::exp(other.m - both.m))
+                        ? z_.multiply_add(one.acc[c], undivided(one.m, both.m),
+                                          other.acc[c] * undivided(other.m, both.m))
                         : z_.multiply_add(one.acc[c], a, other.acc[c] * b) / (a + b);
     }
     return both;
@@ -316,7 +321,7 @@ class RowKernel {
       const float lse = all.m + logarithm(all.l, 0);
       all = {.m = lse, .l = 1, .acc = std::vector<float>(all.acc.size(), 0.0F)};
       for (const Partial& part : parts) {
-        const float factor = std::exp(part.m - lse);
+        const float factor = undivided(part.m, lse);
         for (std::size_t c = 0; c < all.acc.size(); ++c) {
           all.acc[c] = z_.multiply_add(part.acc[c], factor, all.acc[c]);
         }

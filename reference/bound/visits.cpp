@@ -79,7 +79,7 @@ std::optional<Visits> visits_of(const Row& row, const Scores& scores) {
     }
     state.visits.back().end = n + 1;
   }
-  Visits visits{{}, std::min(path.block, std::min(part_keys, keys)), part_keys};
+  Visits visits{{}, std::min(path.block, std::min(part_keys, keys))};
   for (auto& [number, states] : found) {
     visits.parts.emplace_back();
     for (auto& [stream, state] : states) {

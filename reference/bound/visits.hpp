@@ -51,7 +51,6 @@ struct State {
 struct Visits {
   std::vector<std::vector<State>> parts;
   Index longest_block = 0;  // keys of a block, or of a part if it is shorter
-  Index part_keys = 0;
 };
 
 /// Nothing where blocks are not declared, make no sense, or where a lazy reference may or may not

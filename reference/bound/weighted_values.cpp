@@ -148,8 +148,8 @@ WeightedValues weighted_values_of(const Row& row, const Scores& scores, const Vi
   Accumulation accumulation(row, scores, weights, v, quantised);
   const auto columns = static_cast<std::size_t>(row.problem.v_depth);
   // In the running bound the factors' own errors are those of the weights.
-  const auto factor = [&](double error, std::size_t count = 1) {
-    return quantised || error == 0 ? error : kU * static_cast<double>(count);
+  const auto factor = [&](double error, double count = 1) {
+    return quantised || error == 0 ? error : kU * count;
   };
   std::vector<WeightedValues> parts;
   for (std::size_t part = 0; part < visits.parts.size(); ++part) {
@@ -163,11 +163,11 @@ WeightedValues weighted_values_of(const Row& row, const Scores& scores, const Vi
         }
         accumulation.add(visit, states.back());
       }
-      const std::size_t others = visits.parts[part].size() - 1;
+      const auto others = static_cast<double>(visits.parts[part].size() - 1);
       rescale(states.back(), factor(joints.state_error[part][s], others));
     }
     parts.push_back(joined(states));
-    rescale(parts.back(), factor(joints.part_error[part], visits.parts.size()));
+    rescale(parts.back(), factor(joints.part_error[part], joints.merges));
   }
   WeightedValues out = joined(parts);
   if (row.problem.splits > 1) rescale(out, kU);  // a part's share may be divided by their sum

@@ -231,7 +231,9 @@ void require_files(const JudgeOptions& options) {
     }
     require_writable_file(out);
   }
-  if (!options.out.empty() && options.out == options.json) {
+  if (!options.out.empty() && !options.json.empty() &&
+      std::filesystem::absolute(options.out).lexically_normal() ==
+          std::filesystem::absolute(options.json).lexically_normal()) {
     throw Error(fmt::format("{}: --json and --out name the same file", options.out));
   }
 }
