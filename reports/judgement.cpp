@@ -240,7 +240,14 @@ Conclusion conclusion_of(const Judgement& judgement) {
   if (is_unjudged(judgement.o)) return unjudged("o", *judgement.o);
   if (const std::string why = why_blind(judgement); !why.empty()) return {2, why};
   if (is_unjudged(judgement.lse)) return unjudged("lse", *judgement.lse);
-  return {0, fmt::format("all {} numbers are accepted", judgement.judged())};
+  Index unpromised = 0;
+  for (const auto* tensor : {&judgement.o, &judgement.lse}) {
+    if (*tensor) unpromised += (*tensor)->unpromised;
+  }
+  return {0, unpromised == 0
+                 ? fmt::format("all {} numbers are accepted", judgement.judged())
+                 : fmt::format("all {} numbers that can be judged are accepted; {} cannot be",
+                               judgement.judged(), unpromised)};
 }
 
 }  // namespace attest

@@ -51,7 +51,10 @@ Logarithm logarithm_of(const Row& row, const Scores& scores) {
 }
 
 double lse_radius(const Row& row, const Logarithm& log, double sum, double in_sum) {
-  if (!(log.terms * log.swing * largest_weight(row.path) < kOverflow)) return kInfinity;
+  const double largest = log.swing * largest_weight(row.path);
+  if (!(log.terms * largest < kOverflow)) return kInfinity;
+  const double cast = largest * (1 + declared(row.path.exp_error, kFaithful));
+  if (row.path.sums_cast && !(cast < facts(row.path.p_format).max_finite)) return kInfinity;
   const double lse = std::fabs(log.reference + std::log(sum)) + log.moved;
   double nats = in_sum + shift_roundings(row.path) * kU * log.shift + log.log_error;
   nats += kLseRoundings * kU * (lse + nats) + alibi_error(row.path) * log.moved;

@@ -218,15 +218,15 @@ ElementBound bound_of(const Row& row, const Weights& w, const Column& column) {
     sum = w.sum;
     extra = std::min(extra, column.aligned / (1 - w.theta_mean));
   }
+  const double division = declared(row.path.division_error, kDivision);  // S8, of parts S9
+  const double divisions = w.split ? (1 + w.log.merges) * std::log1p(division) : 0;
   const double numerator =
-      std::expm1(std::log1p(rounding_p) + std::log1p(w.kappa_value)) * mean +
+      std::expm1(std::log1p(rounding_p) + std::log1p(w.kappa_value) + divisions) * mean +
       (1 + rounding_p) * w.kappa_value * extra +
       kUnderflowRoom * w.log.swing * column.subnormal_p * lost_of_subnormal_p(row, w) / sum;
   if (w.kappa_sum >= 0.5) return {};
-  const double division = declared(row.path.division_error, kDivision);
   // S8. `apart` is more than what shares that are not divided by their sum bring.
-  const double quotient =
-      std::pow(1 + division, 1 + w.log.merges) * (1 + w.apart) / (1 - w.kappa_sum) - 1;
+  const double quotient = (w.split ? 1 : 1 + division) * (1 + w.apart) / (1 - w.kappa_sum) - 1;
   const double flushed = 4 * kFlush * w.log.swing * (w.split ? 2 : 1) *
                          (static_cast<double>(w.keys.size()) + w.rescales + 4) * (1 + column.met) *
                          met_in_units(row.path);

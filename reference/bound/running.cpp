@@ -57,8 +57,8 @@ std::optional<FollowedRow> followed_row(const Row& row, const Scores& scores, co
   // 1 + phi. A share exp(lse - LSE) that is not divided has an exponential, those in that LSE
   // others.
   const double shares = joints->merges * (joints->part_lse + 2 * joints->exponential);
-  const double quotient =
-      std::pow(1 + division, 1 + joints->merges) * std::exp(shares) / (1 - kappa);
+  const bool split = row.problem.splits > 1;  // then each part has divisions of its own
+  const double quotient = (split ? 1 : 1 + division) * std::exp(shares) / (1 - kappa);
   FollowedRow out;
   if (!quantised) {
     // S is no less than ln(1 + S) and than the mean of A: README, "LSE".

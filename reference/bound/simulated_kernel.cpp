@@ -84,9 +84,9 @@ class RowKernel {
     return right + right * static_cast<float>(error * sign);
   }
 
-  float divided(float numerator, float sum) const {
+  float divided(float numerator, float sum, Index number = 0) const {
     const float quotient = recipe_.reciprocal ? numerator * (1.0F / sum) : numerator / sum;
-    return wobbling(quotient, recipe_.division_error, 0);
+    return wobbling(quotient, recipe_.division_error, number);
   }
 
   float logarithm(float sum, Index number) const {
@@ -257,8 +257,8 @@ class RowKernel {
     for (const auto& [first, mine] : parts_of(keys)) {
       Partial part = attended(mine, first);
       if (recipe_.combine_by_lse) {
-        for (float& acc : part.acc) acc = divided(acc, part.l);
         const auto number = static_cast<Index>(parts.size());
+        for (float& acc : part.acc) acc = divided(acc, part.l, number);
         part.m = reference_in_nats(part.m) + logarithm(part.l, number) - shift_in_nats();
         part.l = 1;
       }

@@ -29,7 +29,7 @@ struct Recipe {
   double exp_error = 0;       // extra relative error, alternating in sign from key to key
   bool one_sign = false;      // ... or of one sign
   double log_error = 0;       // the same of a part's logarithm, as PrecisionPath, from part to part
-  double division_error = 0;  // extra relative error, of one sign
+  double division_error = 0;  // extra relative error, of parts as of exponentials
   Index tensor_step = 0;      // products per step of a tensor core; 0: f32 operations
   Exponential exponential = Exponential::natural;
   Format p_format = Format::f32;

@@ -76,8 +76,16 @@ void add_terms_of_sums(OneTerms& all) {
   all.push_back({"scaled values", with({}, Format::bf16), scaled_products, 400});
   const auto last = [](Draws& draws) { return last_of(draws, 2); };
   all.push_back({"division", {.division_error = kOff}, last});
-  all.push_back(
-      {"division, twice", {.block = 1, .splits = 2, .division_error = kOff, .part = 1}, last});
+  all.push_back({"division, twice",
+                 {.block = 1, .splits = 2, .one_sign = true, .division_error = kOff, .part = 1},
+                 last});
+  for (const Format format : {Format::f32, Format::bf16}) {
+    all.push_back({"divisions of parts",
+                   with({.block = 1, .splits = 2, .division_error = kOff, .part = 1}, format),
+                   [](Draws& draws) {
+                     return row_of({0, 0}, {1, -1 + draws.between(0, 0.01)});
+                   }});
+  }
 }
 
 }  // namespace attest

@@ -151,6 +151,9 @@ WeightedValues weighted_values_of(const Row& row, const Scores& scores, const Vi
   const auto factor = [&](double error, double count = 1) {
     return quantised || error == 0 ? error : kU * count;
   };
+  // Of a part by its row sum, and of it or its share at each merge.
+  const double division = declared(row.path.division_error, kDivision);
+  const double divisions = std::expm1((1 + joints.merges) * std::log1p(division));
   std::vector<WeightedValues> parts;
   for (std::size_t part = 0; part < visits.parts.size(); ++part) {
     std::vector<WeightedValues> states;
@@ -168,9 +171,9 @@ WeightedValues weighted_values_of(const Row& row, const Scores& scores, const Vi
     }
     parts.push_back(joined(states));
     rescale(parts.back(), factor(joints.part_error[part], joints.merges));
+    if (row.problem.splits > 1) rescale(parts.back(), divisions);
   }
   WeightedValues out = joined(parts);
-  if (row.problem.splits > 1) rescale(out, kU);  // a part's share may be divided by their sum
   rescale(out, factor(joints.sink_error));
   return out;
 }
