@@ -78,9 +78,7 @@ class Suspect {
     const double moved = same ? 0 : wrong - right;
     const double centre = elements.centre[at] + moved;
     const double radius = elements.radius[at] + roundoff_ * std::fabs(moved);
-    const bool explained = same ? good
-                                : rounded(elements.format, centre - radius) <= got &&
-                                      got <= rounded(elements.format, centre + radius);
+    const bool explained = same ? good : may_round_to(elements.format, centre, radius, got);
     if (good) {
       if (!explained) ++found_.against;
       return;

@@ -70,6 +70,19 @@ constexpr double kUlp = 0x1p-23;  // of f32, relative, at most
 
 constexpr Format kSixteenBits[] = {Format::f16, Format::bf16}, kE4m3[] = {Format::e4m3};
 
+/// FlashAttention since its second version: fast math, the last block first, four lanes to a row.
+constexpr Path flash_attention(Index tensor_step, double p_shift = 0) {
+  return {.exp_error = kEx2Approx,
+          .log_error = kFastLog,
+          .tanh_error = kTanhApprox,
+          .division_error = kReciprocalProduct,
+          .tensor_step = tensor_step,
+          .p_shift = p_shift,
+          .falling = true,
+          .in_order = true,
+          .sum_lanes = 4};
+}
+
 constexpr KnownPath kKnownPaths[] = {
     {"f32",
      "any kernel that computes in f32 with the functions of CUDA's library, not those of fast "
@@ -85,30 +98,14 @@ constexpr KnownPath kKnownPaths[] = {
      "at 128 unless causal); with a cache 256, 128 above 64, 64 above 128",
      "Dao-AILab/flash-attention: csrc/flash_attn/src, softmax.h, flash_fwd_kernel.h, "
      "flash_fwd_launch_template.h",
-     kSixteenBits,
-     Path{.exp_error = kEx2Approx,
-          .log_error = kFastLog,
-          .tanh_error = kTanhApprox,
-          .division_error = kReciprocalProduct,
-          .tensor_step = 8,
-          .falling = true,
-          .in_order = true,
-          .sum_lanes = 4}},
+     kSixteenBits, flash_attention(8)},
     {"fa3",
      "FlashAttention-3 forward in f16 or bf16 with fast math, on sm_90, not split. Add block=192 "
      "for "
      "heads up to 64 wide (128 when causal), 144 up to 96, 176 up to 128 (128 when causal), 112 up "
      "to 192 (128 when V is at most 128 wide), 80 above; with a window or pages others",
      "Dao-AILab/flash-attention: hopper, softmax.h, tile_size.h, mainloop_fwd_sm90_tma_gmma_ws.hpp",
-     kSixteenBits,
-     Path{.exp_error = kEx2Approx,
-          .log_error = kFastLog,
-          .tanh_error = kTanhApprox,
-          .division_error = kReciprocalProduct,
-          .tensor_step = 16,
-          .falling = true,
-          .in_order = true,
-          .sum_lanes = 4}},
+     kSixteenBits, flash_attention(16)},
     {"fa3_fp8",
      "FlashAttention-3 forward in e4m3 with fast math, on sm_90, not split; the scale of q goes "
      "into the problem's scale, those of k and v into k_scales and v_scales. Add block=160 for "
@@ -116,16 +113,7 @@ constexpr KnownPath kKnownPaths[] = {
      "pages or few queries others",
      "Dao-AILab/flash-attention: hopper, softmax.h (Max_offset), tile_size.h, "
      "mainloop_fwd_sm90_tma_gmma_ws.hpp",
-     kE4m3,
-     Path{.exp_error = kEx2Approx,
-          .log_error = kFastLog,
-          .tanh_error = kTanhApprox,
-          .division_error = kReciprocalProduct,
-          .tensor_step = 32,
-          .p_shift = 8,
-          .falling = true,
-          .in_order = true,
-          .sum_lanes = 4}},
+     kE4m3, flash_attention(32, 8)},
 };
 
 std::span<const std::string_view> float_names() {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "properties/loose_words.hpp"
 #include "properties/rows.hpp"
@@ -146,8 +147,10 @@ std::string why_blind(const Judgement& judgement) {
                      "would be accepted too: judge inputs with other values"
                : all + "zeros in place of o would be accepted too: " + remedy(judgement);
   }
-  for (const auto& [name, telling] : {std::pair{"o", trials.o}, {"lse", trials.lse}}) {
-    if (!telling.blind() || is_unjudged(name[0] == 'o' ? judgement.o : judgement.lse)) continue;
+  const std::tuple<const char*, const Telling&, const std::optional<JudgedTensor>&> tensors[] = {
+      {"o", trials.o, judgement.o}, {"lse", trials.lse, judgement.lse}};
+  for (const auto& [name, telling, judged] : tensors) {
+    if (!telling.blind() || is_unjudged(judged)) continue;
     std::vector<std::string> names;
     for (const Trial& trial : trials.tried) {
       if (trial.fate == Fate::accepted) names.emplace_back(trial.wrong_answer);

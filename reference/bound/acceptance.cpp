@@ -19,6 +19,10 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 }  // namespace
 
+bool may_round_to(Format format, double centre, double radius, double got) {
+  return rounded(format, centre - radius) <= got && got <= rounded(format, centre + radius);
+}
+
 double Accepted::low(std::size_t at) const {
   return rounded(format, centre[at] - radius[at]);
 }
@@ -30,7 +34,7 @@ double Accepted::high(std::size_t at) const {
 bool Accepted::accepts(double got, std::size_t at) const {
   if (radius[at] == kInfinity) return true;
   if (std::isnan(centre[at])) return std::isnan(got);
-  return low(at) <= got && got <= high(at);  // false for NaN, also in the radius
+  return may_round_to(format, centre[at], radius[at], got);
 }
 
 double Accepted::error_of(double got, std::size_t at) const {

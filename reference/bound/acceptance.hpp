@@ -17,6 +17,9 @@ enum class Strength : std::uint8_t { order_free, running, quantised };
 inline constexpr std::array<std::string_view, 3> kStrengthNames = {"order_free", "running",
                                                                    "quantised"};
 
+/// Whether some number within the radius of the centre rounds to `got`. Special: false for NaN.
+bool may_round_to(Format format, double centre, double radius, double got);
+
 /// Elements of one format. One is accepted if a number within `radius` of the centre rounds to it:
 /// rounding is monotone, so these are the numbers of the format from low() to high().
 struct Accepted {

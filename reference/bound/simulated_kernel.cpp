@@ -45,10 +45,7 @@ class RowKernel {
   }
 
  private:
-  bool sees(Index j) const {
-    return visible(p_, values_, b_, i_, j) &&
-           !(values_.bias && std::isinf(values_.bias->at(b_, h_, i_, j)));
-  }
+  bool sees(Index j) const { return weighed(p_, values_, b_, h_, i_, j); }
 
   void apply_mistake(std::vector<Index>& keys) const {
     if (recipe_.mistake == Mistake::drops_key && keys.size() > 1) keys.pop_back();

@@ -1,28 +1,14 @@
 // judge on files as another program would write them, byte by byte: what is right passes, a planted
 // defect of each kind is refused where it is, and what cannot be judged says why.
 #include <functional>
-#include <nlohmann/json.hpp>
 
-#include "reports/commands/judged_files.hpp"
-#include "reports/commands/ran.hpp"
+#include "reports/commands/judge_fixture.hpp"
 #include "reports/safetensors.hpp"
 
 namespace attest {
 namespace {
 
-class JudgeCommand : public CommandLine {
- protected:
-  static constexpr const char* kWords = " --problem causal --path 'fa2 block=4'";
-
-  void write(const Written& it, bool with_o = true, bool with_lse = true,
-             const std::string& metadata = R"("format":"pt")") const {
-    write_answer(folder_ / "out.safetensors", it, with_o, with_lse, metadata);
-  }
-  Ran judged(const std::string& words = kWords) const {
-    return run("judge out.safetensors --json v.json" + words);
-  }
-  nlohmann::json verdict() const { return nlohmann::json::parse(text_of(folder_ / "v.json")); }
-};
+class JudgeCommand : public JudgeFixture {};
 
 TEST_F(JudgeCommand, ARightAnswerIsAccepted) {
   write({});
@@ -129,10 +115,7 @@ TEST_F(JudgeCommand, ThePathMayStandInTheFile) {
 
 TEST_F(JudgeCommand, WhatCannotBeJudgedSaysWhy) {
   Written it;
-  FileWriter file;
-  file.bf16("q", "1,2,5,8", it.q);
-  file.bf16("k", "1,1,9,8", it.k);
-  file.bf16("v", "1,1,9,8", it.v);
+  FileWriter file = inputs_of(it);
   it.o[7] = 0.1F;
   file.f32("o", "1,2,5,8", it.o);
   file.write(folder_ / "out.safetensors");

@@ -1,26 +1,14 @@
 // What judge says besides its verdicts: whether it could have told, what it was told in vain, and
 // what a refused answer may be. A hint that could mislead is not given.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "reports/commands/judged_files.hpp"
-#include "reports/commands/ran.hpp"
+#include "reports/commands/judge_fixture.hpp"
 
 namespace attest {
 namespace {
 
-class JudgeHints : public CommandLine {
+class JudgeHints : public JudgeFixture {
  protected:
-  static constexpr const char* kWords = " --problem causal --path 'fa2 block=4'";
-
-  void write(const Written& it, bool with_o = true, bool with_lse = true,
-             const std::string& metadata = R"("format":"pt")") const {
-    write_answer(folder_ / "out.safetensors", it, with_o, with_lse, metadata);
-  }
-  Ran judged(const std::string& words = kWords) const {
-    return run("judge out.safetensors --json v.json" + words);
-  }
-  nlohmann::json verdict() const { return nlohmann::json::parse(text_of(folder_ / "v.json")); }
   static constexpr const char* kLoose = " --problem causal --path 'p_format=bf16 exp_error=0.5'";
 
   std::string outcome(const std::string& wrong_answer) const {
@@ -111,10 +99,7 @@ TEST_F(JudgeHints, InputsThatShowNothingAreNamed) {
   write(it);
   EXPECT_EQ(judged().exit_code, 1);
   // No row sees a key: zeros and -inf are asked for, and NaN would be refused.
-  FileWriter file;
-  file.bf16("q", "1,2,5,8", it.q);
-  file.bf16("k", "1,1,9,8", it.k);
-  file.bf16("v", "1,1,9,8", it.v);
+  FileWriter file = inputs_of(it);
   file.bf16("o", "1,2,5,8", std::vector<float>(80, 0.0F));
   file.f32("lse", "1,2,5", std::vector<float>(10, -INFINITY));
   file.write(folder_ / "out.safetensors");
@@ -171,10 +156,7 @@ TEST_F(JudgeHints, NumbersThatAreNotFiniteHaveAWord) {
 
 TEST_F(JudgeHints, SixteenBitsStoredInF32AreRecognised) {
   const Written it;
-  FileWriter file;
-  file.bf16("q", "1,2,5,8", it.q);
-  file.bf16("k", "1,1,9,8", it.k);
-  file.bf16("v", "1,1,9,8", it.v);
+  FileWriter file = inputs_of(it);
   file.f32("o", "1,2,5,8", it.o);
   file.write(folder_ / "out.safetensors");
   const std::string path = " --path 'fa2 block=4'";
@@ -188,10 +170,7 @@ TEST_F(JudgeHints, SixteenBitsStoredInF32AreRecognised) {
   leaves_out(judged(" --problem 'causal out=f32'" + path), "say --problem out=bf16");
   Written wrong;
   wrong.o[0] = bf16(wrong.o[0] + 2);
-  FileWriter other;
-  other.bf16("q", "1,2,5,8", it.q);
-  other.bf16("k", "1,1,9,8", it.k);
-  other.bf16("v", "1,1,9,8", it.v);
+  FileWriter other = inputs_of(it);
   other.f32("o", "1,2,5,8", wrong.o);
   other.write(folder_ / "out.safetensors");
   says(judged(" --problem causal" + path), "out=bf16, with which fewer would be refused");

@@ -119,14 +119,19 @@ class FileWriter {
   std::string header_, data_;
 };
 
-/// Inputs, and those of o and lse that are asked for.
-inline void write_answer(const std::filesystem::path& path, const Written& it, bool with_o = true,
-                         bool with_lse = true, const std::string& metadata = R"("format":"pt")") {
+inline FileWriter inputs_of(const Written& it) {
   FileWriter file;
-  file.metadata = metadata;
   file.bf16("q", "1,2,5,8", it.q);
   file.bf16("k", "1,1,9,8", it.k);
   file.bf16("v", "1,1,9,8", it.v);
+  return file;
+}
+
+/// Inputs, and those of o and lse that are asked for.
+inline void write_answer(const std::filesystem::path& path, const Written& it, bool with_o = true,
+                         bool with_lse = true, const std::string& metadata = R"("format":"pt")") {
+  FileWriter file = inputs_of(it);
+  file.metadata = metadata;
   if (with_o) file.bf16("o", "1,2,5,8", it.o);
   if (with_lse) file.f32("lse", "1,2,5", it.lse);
   file.write(path);
