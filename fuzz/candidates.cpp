@@ -58,6 +58,8 @@ void drop_features(Problem& p) {
   p.empty_row = plain.empty_row;
   p.lse_base = plain.lse_base;
   p.layout = plain.layout;
+  p.empty_lse = plain.empty_lse;
+  p.strided = plain.strided;
   p.spare_slots = plain.spare_slots;
   p.splits = plain.splits;
   p.chunk = plain.chunk;
@@ -101,6 +103,16 @@ template <auto field>
 Cases with_default(const Case& from) {
   Cases cases;
   add(cases, from, [](Problem& p) { p.*field = Problem{}.*field; });
+  return cases;
+}
+
+Cases with_fewer_strided(const Case& from) {
+  Cases cases;
+  add(cases, from, [](Problem& p) { p.strided = 0; });
+  for (std::uint32_t bit = 1; bit <= from.problem.strided; bit <<= 1U) {
+    if ((from.problem.strided & bit) == 0) continue;
+    add(cases, from, [bit](Problem& p) { p.strided &= ~bit; });
+  }
   return cases;
 }
 
@@ -323,8 +335,10 @@ const std::vector<ShrinkDirection>& shrink_directions() {
       {"formats", with_f32},
       {"scale", with_default_scale},
       {"empty_row", with_default<&Problem::empty_row>},
+      {"empty_lse", with_default<&Problem::empty_lse>},
       {"lse_base", with_default<&Problem::lse_base>},
       {"layout", with_default<&Problem::layout>},
+      {"strided", with_fewer_strided},
       {"fill", with_plainer_fill},
       {"seed", with_smaller_seed},
   };

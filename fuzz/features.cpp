@@ -50,6 +50,10 @@ constexpr std::array kFeatures{
     Feature{"splits", [](const Problem& p) { return p.splits > 1; }},
     Feature{"empty_row_nan", [](const Problem& p) { return p.empty_row == EmptyRow::nan; }},
     Feature{"lse_base_two", [](const Problem& p) { return p.lse_base == LogBase::two; }},
+    Feature{"no_lse", [](const Problem& p) { return !wants_lse(p); }},
+    Feature{"empty_lse_plus_inf",
+            [](const Problem& p) { return p.empty_lse == EmptyLse::plus_inf; }},
+    Feature{"strided", [](const Problem& p) { return p.strided != 0; }},
     Feature{"layout_bthd", [](const Problem& p) { return p.layout == Layout::bthd; }},
 };
 

@@ -24,6 +24,7 @@ Verdict judge_agreement(const Subject& subject, Operation operation, const Probl
     for (Index c = 0; c < problem.v_depth; ++c) {
       judge.accepted(o.at(b, h, i, c), accepted.o, o.offset(b, h, i, c), {b, h, i, c}, "o");
     }
+    if (!wants_lse(problem)) return;
     judge.accepted(lse.at(b, h, i, 0), accepted.lse, lse.offset(b, h, i, 0), {b, h, i, 0}, "lse");
   });
   Verdict verdict = judge.verdict("no row to judge, or none with a finite bound");
@@ -41,7 +42,7 @@ std::string explain_agreement(const Subject& subject, Operation operation, const
   std::string text;
   for (const std::string& remark :
        diagnose(problem, values, path, acceptance(problem, values, path),
-                {&answer.reply.o, &answer.reply.lse})) {
+                {&answer.reply.o, wants_lse(problem) ? &answer.reply.lse : nullptr})) {
     text += (text.empty() ? "" : "; ") + remark;
   }
   return text;

@@ -67,7 +67,7 @@ Answer ask(const Subject& subject, Operation operation, const Problem& problem,
     answer.instead = misshapen(operation, "o", answer.reply.o, p.output,
                                {p.batch, p.query_heads, p.queries, p.v_depth});
   }
-  if (!answer.instead) {
+  if (!answer.instead && wants_lse(p)) {
     answer.instead = misshapen(operation, "lse", answer.reply.lse, Format::f32,
                                {p.batch, p.query_heads, p.queries, 1});
   }

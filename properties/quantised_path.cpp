@@ -252,6 +252,7 @@ class Path {
         judge_.accepted(o.at(b, h, i, c), accepted.o, o.offset(b, h, i, c), {b, h, i, c},
                         "o through the cache");
       }
+      if (!wants_lse(p_)) return;
       judge_.accepted(lse.at(b, h, i, 0), accepted.lse, lse.offset(b, h, i, 0), {b, h, i, 0},
                       "lse through the cache");
     });

@@ -108,7 +108,9 @@ void store(const Problem& p, const Values& values, State state, Reply& reply, In
       reply.o.set(b, h, i, c, state.o[static_cast<std::size_t>(c)] / state.sum);
     }
   }
-  float lse = state.sum == 0 ? (p.sinks ? static_cast<float>(values.sinks->at(h)) : -kInfinity)
+  if (!wants_lse(p)) return;
+  const auto empty = static_cast<float>(lse_without_keys(p));
+  float lse = state.sum == 0 ? (p.sinks ? static_cast<float>(values.sinks->at(h)) : empty)
                              : state.max + std::log(state.sum);
   if (p.lse_base == LogBase::two) lse *= static_cast<float>(1 / std::log(2.0));
   reply.lse.set(b, h, i, 0, lse);
@@ -117,7 +119,7 @@ void store(const Problem& p, const Values& values, State state, Reply& reply, In
 Reply attention(const Problem& p, const Values& values, Index tile, Index splits) {
   Reply reply;
   reply.o = Tensor(p.output, {p.batch, p.query_heads, p.queries, p.v_depth});
-  reply.lse = Tensor(Format::f32, {p.batch, p.query_heads, p.queries, 1});
+  if (wants_lse(p)) reply.lse = Tensor(Format::f32, {p.batch, p.query_heads, p.queries, 1});
   const Index tiles = (p.keys + tile - 1) / tile;
   const Index tiles_per_split = std::max<Index>(1, (tiles + splits - 1) / splits);
   for_each_row(p, [&](Index b, Index h, Index i) {

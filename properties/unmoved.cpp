@@ -31,6 +31,7 @@ void Unmoved::row(Judge& judge, const Reply& before, const Reply& after, Index b
   for (Index c = 0; c < columns_; ++c) {
     element(judge, before.o, after.o, bounds_ ? &bounds_->o : nullptr, {b, h, i, c}, what);
   }
+  if (before.lse.count() == 0) return;  // nobody asked for it
   element(judge, before.lse, after.lse, bounds_ ? &bounds_->lse : nullptr, {b, h, i, 0}, what);
 }
 

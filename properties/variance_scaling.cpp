@@ -60,6 +60,7 @@ Verdict variance_scaling(const Subject& subject, const Problem& problem, const V
   if (!plain || !is_plus_or_minus_one(values.q) || !is_plus_or_minus_one(values.k)) {
     return vacuous("needs q, k = +-1 (fill signs), keys, and no softcap, bias or ALiBi");
   }
+  if (!wants_lse(p)) return vacuous("needs LSE, and the problem asks for none");
   const RecoveredWeights recovered = recover_weights(subject, p, values);
   if (recovered.instead) return *recovered.instead;
   const Bounds bounds = order_free_bounds(with_identity(p), with_identity(p, values),

@@ -156,7 +156,7 @@ class Trying {
   void row(Index b, Index h, Index i) {
     at_ = row_number(p_, b, h, i);
     const double lse = accepted_.lse.centre[at_];
-    if (std::isnan(lse) || lse == -kInfinity) return;  // sees nothing
+    if (!std::isfinite(lse)) return;  // sees nothing, or something that is no number
     const Slip none{.asked = p_};
     right_ = rows_.weigh(none, b, h, i);
     if (right_.keys.empty()) return;

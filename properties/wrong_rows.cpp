@@ -123,7 +123,7 @@ WeighedRow WrongRows::weigh(const Slip& slip, Index b, Index h, Index i) {
   max = std::max(max, sink);
   if (slip.forgets_max) max = 0;
 
-  row.lse = -kInfinity;
+  row.lse = lse_without_keys(p);
   if (max == -kInfinity) {  // sees nothing
     row.keys.clear();
     row.shares.clear();

@@ -73,6 +73,25 @@ void read_window(const Piece& value, const Word& word, Case& into) {
   into.problem.window_right = read_bound(value.from(comma + 1), word);
 }
 
+std::string strided_text(std::uint32_t strided) {
+  std::string text;
+  for (std::size_t n = 0; n < kStridedCount; ++n) {
+    if ((strided >> n & 1U) == 0) continue;
+    text += (text.empty() ? "" : ",") + std::string(strided_names()[n]);
+  }
+  return text;
+}
+
+void read_strided(const Piece& value, const Word&, Case& into) {
+  into.problem.strided = 0;
+  for (std::size_t start = 0;;) {
+    const std::size_t stop = std::min(value.text.find(',', start), value.text.size());
+    into.problem.strided |= 1U << read_name(value.from(start, stop - start), strided_names());
+    if (stop == value.text.size()) return;
+    start = stop + 1;
+  }
+}
+
 void read_q(const Piece& value, const Word& word, Case& into) {
   const auto extents = read_extents(value, word, 4);
   into.problem.batch = extents[0];
@@ -214,10 +233,21 @@ const Key kKeys[] = {
                                    "keys that exist, one number per batch entry", "all"),
     named<&Problem::empty_row, empty_row_names>("empty", "empty=zero|nan",
                                                 "what o is in a row that sees no key", "zero"),
-    named<&Problem::lse_base, log_base_names>("lse", "lse=e|two", "which logarithm lse is", "e"),
+    named<&Problem::empty_lse, empty_lse_names>("empty_lse", "empty_lse=minus_inf|plus_inf",
+                                                "what lse is in a row that sees no key and no sink",
+                                                "minus_inf"),
+    named<&Problem::lse_base, log_base_names>("lse", "lse=e|two|none",
+                                              "which logarithm lse is; none: it is not asked for",
+                                              "e"),
     named<&Problem::layout, layout_names>("layout", "layout=bhtd|bthd",
                                           "axes in memory: heads before rows, or rows before heads",
                                           "bhtd"),
+    {{"strided", "strided=TENSOR,TENSOR,..."},
+     "tensors with gaps behind rows, heads and batch entries: of q, k, v, o, lse, bias, mask, scales, "
+     "table (of blocks), fresh (rows to append)",
+     "none",
+     [](const Case& c) { return unless(c.problem.strided == 0, strided_text(c.problem.strided)); },
+     read_strided},
     count<&Problem::spare_slots>("spare", "spare=SLOTS", "cache slots behind the last key", "0"),
     count<&Problem::splits>("splits", "splits=PARTS", "parts of the keys in a decode", "1"),
     count<&Problem::chunk>("chunk", "chunk=TOKENS", "tokens of a step, where steps are compared",

@@ -12,6 +12,8 @@ std::span<const std::string_view> format_names();
 std::span<const std::string_view> alignment_names();
 std::span<const std::string_view> empty_row_names();
 std::span<const std::string_view> log_base_names();
+std::span<const std::string_view> empty_lse_names();
+std::span<const std::string_view> strided_names();
 std::span<const std::string_view> layout_names();
 std::span<const std::string_view> scales_names();
 std::span<const std::string_view> rope_names();

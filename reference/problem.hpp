@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,10 +17,14 @@ using Index = std::int64_t;
 enum class Format : std::uint8_t { f32, f16, bf16, e4m3, e5m2, i8 };
 enum class Alignment : std::uint8_t { bottom_right, top_left };
 enum class EmptyRow : std::uint8_t { zero, nan };
-enum class LogBase : std::uint8_t { e, two };
+enum class LogBase : std::uint8_t { e, two, none };  // none: no LSE is asked for
+enum class EmptyLse : std::uint8_t { minus_inf, plus_inf };
 enum class Layout : std::uint8_t { bhtd, bthd };
 enum class Scales : std::uint8_t { none, tensor, head, token };  // one number for all that is named
 enum class Rope : std::uint8_t { none, halves, pairs };
+/// Tensors that can lie with gaps; `fresh` are the rows that an append is given.
+enum class Strided : std::uint8_t { q, k, v, o, lse, bias, mask, scales, table, fresh };
+inline constexpr std::size_t kStridedCount = 10;
 
 inline constexpr Index kUnbounded = -1;
 
@@ -52,9 +57,11 @@ struct Problem {
   std::vector<Index> query_lengths = {};  // one per batch entry, each <= queries; empty: all full
   std::vector<Index> key_lengths = {};    // one per batch entry, each <= keys; empty: all full
   EmptyRow empty_row =
-      EmptyRow::zero;  // o of a row that sees no key; its lse is -inf (or the sink)
+      EmptyRow::zero;  // o of a row that sees no key
+  EmptyLse empty_lse = EmptyLse::minus_inf;  // lse of such a row, unless it has a sink
   LogBase lse_base = LogBase::e;
   Layout layout = Layout::bhtd;
+  std::uint32_t strided = 0;  // a bit per Strided: gaps lie behind its rows, heads and entries
   Index spare_slots = 0;  // cache slots allocated behind `keys`: unreachable memory
   Index splits = 1;       // decode: into how many parts the keys are split
   Index chunk = 1;        // cached = recomputed: tokens per step when a sequence is fed in chunks
@@ -71,6 +78,22 @@ struct Problem {
 /// The format in which k and v are stored.
 inline Format cache_format(const Problem& problem) {
   return problem.cache.value_or(problem.input);
+}
+
+/// Whether replies hold an LSE.
+inline bool wants_lse(const Problem& problem) {
+  return problem.lse_base != LogBase::none;
+}
+
+/// The lse of a row that sees neither a key nor a sink.
+inline double lse_without_keys(const Problem& problem) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return problem.empty_lse == EmptyLse::plus_inf ? kInfinity : -kInfinity;
+}
+
+/// Whether `tensor` lies with gaps.
+inline bool is_strided(const Problem& problem, Strided tensor) {
+  return (problem.strided >> static_cast<unsigned>(tensor) & 1U) != 0;
 }
 
 /// Slots of a batch entry's cache.

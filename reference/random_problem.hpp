@@ -42,7 +42,9 @@ inline Problem random_problem(std::mt19937_64& random, Index extent_max) {
     for (Index b = 0; b < p.batch; ++b) p.key_lengths.push_back(below(p.keys + 1));
   }
   if (coin(3)) p.empty_row = EmptyRow::nan;
-  if (coin(3)) p.lse_base = LogBase::two;
+  if (coin(3)) p.lse_base = static_cast<LogBase>(below(3));
+  if (coin(3)) p.empty_lse = EmptyLse::plus_inf;
+  if (coin(3)) p.strided = static_cast<std::uint32_t>(below(1 << kStridedCount));
   if (coin(3)) p.layout = Layout::bthd;
   if (coin(3)) p.spare_slots = below(20);
   if (coin(3)) p.splits = 1 + below(9);

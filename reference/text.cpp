@@ -15,7 +15,10 @@ namespace {
 constexpr std::array<std::string_view, 6> kFormats{"f32", "f16", "bf16", "e4m3", "e5m2", "i8"};
 constexpr std::array<std::string_view, 2> kAlignments{"bottom_right", "top_left"};
 constexpr std::array<std::string_view, 2> kEmptyRows{"zero", "nan"};
-constexpr std::array<std::string_view, 2> kLogBases{"e", "two"};
+constexpr std::array<std::string_view, 3> kLogBases{"e", "two", "none"};
+constexpr std::array<std::string_view, 2> kEmptyLses{"minus_inf", "plus_inf"};
+constexpr std::array<std::string_view, kStridedCount> kStrided{
+    "q", "k", "v", "o", "lse", "bias", "mask", "scales", "table", "fresh"};
 constexpr std::array<std::string_view, 2> kLayouts{"bhtd", "bthd"};
 constexpr std::array<std::string_view, 4> kScales{"none", "tensor", "head", "token"};
 constexpr std::array<std::string_view, 3> kRopes{"none", "halves", "pairs"};
@@ -59,6 +62,12 @@ std::string_view name_of(EmptyRow empty_row) {
 std::string_view name_of(LogBase lse_base) {
   return spelled(kLogBases, lse_base);
 }
+std::string_view name_of(EmptyLse empty_lse) {
+  return spelled(kEmptyLses, empty_lse);
+}
+std::string_view name_of(Strided tensor) {
+  return spelled(kStrided, tensor);
+}
 std::string_view name_of(Layout layout) {
   return spelled(kLayouts, layout);
 }
@@ -83,6 +92,12 @@ std::span<const std::string_view> empty_row_names() {
 }
 std::span<const std::string_view> log_base_names() {
   return kLogBases;
+}
+std::span<const std::string_view> empty_lse_names() {
+  return kEmptyLses;
+}
+std::span<const std::string_view> strided_names() {
+  return kStrided;
 }
 std::span<const std::string_view> layout_names() {
   return kLayouts;

@@ -22,7 +22,9 @@ struct Error : std::runtime_error {
 std::string_view name_of(Format format);
 std::string_view name_of(Alignment alignment);
 std::string_view name_of(EmptyRow empty_row);
+std::string_view name_of(EmptyLse empty_lse);
 std::string_view name_of(LogBase lse_base);
+std::string_view name_of(Strided tensor);
 std::string_view name_of(Layout layout);
 std::string_view name_of(Scales scales);
 std::string_view name_of(Rope rope);

@@ -105,7 +105,7 @@ static const char* declines(uint32_t operation, const AttestProblem* p) {
   if ((p->flags & (ATTEST_ALIBI | ATTEST_SINKS | ATTEST_LENGTHS)) != 0) {
     return "no ALiBi, sinks or lengths";
   }
-  if ((p->flags & ATTEST_NO_LSE) == 0) return "no LSE";
+  if (p->lse_base != ATTEST_LSE_NONE) return "no LSE";
   if (p->softcap != 0 || p->window_left >= 0 || p->window_right >= 0) return "no softcap, no windows";
   if (p->input != ATTEST_BF16 || p->output != ATTEST_BF16 || p->cache != ATTEST_BF16) {
     return "bf16 only";

@@ -92,7 +92,7 @@ const char* declines(uint32_t, const AttestProblem* p) {
   if (p->page_size != kPage) return "pages of 16 tokens only";
   if (p->queries != 1 || p->flags & ATTEST_QUERY_LENGTHS) return "one query per sequence";
   if (p->keys > 8192) return "8192 keys at most";
-  if (!(p->flags & ATTEST_NO_LSE)) return "no LSE";
+  if (p->lse_base != ATTEST_LSE_NONE) return "no LSE";
   return nullptr;
 }
 

@@ -86,7 +86,7 @@ const char* declines(uint32_t, const AttestProblem* p) {
   if (p->input != ATTEST_F16 || p->output != ATTEST_F16) return "f16 only";
   if (p->depth != kHeadDim || p->v_depth != kHeadDim) return "head width 128 only";
   if (!(p->flags & ATTEST_CAUSAL) || p->alignment != ATTEST_BOTTOM_RIGHT) return "causal only";
-  if (!(p->flags & ATTEST_NO_LSE)) return "no LSE";
+  if (p->lse_base != ATTEST_LSE_NONE) return "no LSE";
   if (p->layout != ATTEST_LAYOUT_BHTD || p->strided != 0) return "contiguous (b, h, n, d) only";
   return nullptr;
 }

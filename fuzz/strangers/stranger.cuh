@@ -40,7 +40,7 @@ inline const char* beyond_plain(const AttestProblem& p) {
   if (p.softcap != 0) return "no softcap";
   if (p.window_left >= 0 || p.window_right >= 0) return "no windows";
   if (p.empty_row != ATTEST_EMPTY_ZERO) return "rows without keys are zeros";
-  if (p.lse_base != ATTEST_LSE_E) return "LSE is in nats";
+  if (p.lse_base == ATTEST_LSE_TWO) return "LSE is in nats";
   return nullptr;
 }
 

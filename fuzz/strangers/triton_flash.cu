@@ -37,7 +37,7 @@ const char* declines(uint32_t, const AttestProblem* p) {
   if (p->depth != kHeadDim || p->v_depth != kHeadDim) return "head width 64 only";
   if (!(p->flags & ATTEST_CAUSAL) || p->alignment != ATTEST_BOTTOM_RIGHT) return "causal only";
   if (p->scale <= 0) return "scales are positive";
-  if (p->flags & ATTEST_NO_LSE) return "LSE is always written";
+  if (p->lse_base == ATTEST_LSE_NONE) return "LSE is always written";
   if (p->empty_lse != ATTEST_EMPTY_LSE_MINUS_INF) return "the LSE of an empty row is -inf";
   return nullptr;
 }

@@ -57,7 +57,7 @@ struct AttentionArguments {
   View v_scales;  // likewise; strides are 0 where one number serves all
   CacheLayout cache;
   View o;               // (batch, query_heads, queries, v_depth)
-  View lse;             // (batch, query_heads, queries, 1)         f32
+  View lse;             // (batch, query_heads, queries, 1)         f32, or data == nullptr
   View bias;            // (batch, query_heads, queries, keys)      f32, or data == nullptr
   View mask;            // (batch, 1, queries, keys)                uint8, or data == nullptr
   const float* slopes;  // (query_heads), or nullptr
@@ -74,6 +74,7 @@ struct AttentionArguments {
   bool natural;
   float nats_per_unit, bits_per_unit;
   bool causal, bottom_right, empty_is_nan, base_two;
+  float empty_lse;  // of a row that sees neither a key nor a sink
 };
 
 inline uint32_t format_of(DLDataType type) {
@@ -207,6 +208,7 @@ inline AttentionArguments arguments_of(const AttestAttention& attention) {
   a.bottom_right = problem.alignment == ATTEST_BOTTOM_RIGHT;
   a.empty_is_nan = problem.empty_row == ATTEST_EMPTY_NAN;
   a.base_two = problem.lse_base == ATTEST_LSE_TWO;
+  a.empty_lse = problem.empty_lse == ATTEST_EMPTY_LSE_PLUS_INF ? INFINITY : -INFINITY;
   return a;
 }
 

@@ -292,7 +292,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     const RowEnd row_end = finish_row(a, h, m[i], row_sum);
     if (row_lane == 0) {
-      static_cast<float*>(a.lse.data)[a.lse.offset(b, h, row)] = row_end.lse;
+      store_lse(a, row_end, a.lse.offset(b, h, row));
     }
     const int64_t o_row = a.o.offset(b, h, row);
 #pragma unroll

@@ -241,7 +241,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     const RowEnd row_end = finish_row(a, h, softmax.m[half], row_sum);
     if (lane.pair == 0) {
-      static_cast<float*>(a.lse.data)[a.lse.offset(b, h, row)] = row_end.lse;
+      store_lse(a, row_end, a.lse.offset(b, h, row));
     }
     const int64_t o_row = a.o.offset(b, h, row) + lane.pair;
 #pragma unroll

@@ -41,7 +41,7 @@ __device__ inline RowEnd finish_row(const AttentionArguments& a, int h, float m,
   }
   end.l = l;
   if (l == 0.0F) {
-    end.lse = -INFINITY;
+    end.lse = a.empty_lse;
   } else if (a.base_two) {
     end.lse = fmaf(m, a.bits_per_unit, log2f(l));
   } else {
@@ -58,6 +58,13 @@ __device__ inline float output_of(const RowEnd& end, float acc) {
 __device__ inline void store_output(const AttentionArguments& a, const RowEnd& end, int64_t at,
                                     float acc) {
   store_one(a.o.format, a.o.data, at, output_of(end, acc));
+}
+
+/// Nobody may have asked for it.
+__device__ inline void store_lse(const AttentionArguments& a, const RowEnd& end, int64_t at) {
+  if (a.lse.data != nullptr) {
+    static_cast<float*>(a.lse.data)[at] = end.lse;
+  }
 }
 
 }  // namespace attest::kernels

@@ -274,7 +274,7 @@ __global__ void __launch_bounds__(kWarp) combine_parts(const __grid_constant__ A
   }
   const RowEnd end = finish_row(a, h, m, sum_of_warp(l));
   if (lane == 0) {
-    static_cast<float*>(a.lse.data)[a.lse.offset(b, h, i)] = end.lse;
+    store_lse(a, end, a.lse.offset(b, h, i));
   }
   const int64_t o_row = a.o.offset(b, h, i);
 #pragma unroll

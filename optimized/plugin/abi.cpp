@@ -28,7 +28,22 @@ static_assert(same(Scales::none, ATTEST_SCALES_NONE) &&
 static_assert(same(Rope::none, ATTEST_ROPE_NONE) && same(Rope::halves, ATTEST_ROPE_HALVES) &&
               same(Rope::pairs, ATTEST_ROPE_PAIRS));
 static_assert(kEvenParts == ATTEST_PARTS_EVEN && kPowerOfTwoParts == ATTEST_PARTS_POWER_OF_TWO);
-static_assert(same(LogBase::e, ATTEST_LSE_E) && same(LogBase::two, ATTEST_LSE_TWO));
+static_assert(same(LogBase::e, ATTEST_LSE_E) && same(LogBase::two, ATTEST_LSE_TWO) &&
+              same(LogBase::none, ATTEST_LSE_NONE));
+static_assert(same(EmptyLse::minus_inf, ATTEST_EMPTY_LSE_MINUS_INF) &&
+              same(EmptyLse::plus_inf, ATTEST_EMPTY_LSE_PLUS_INF));
+static_assert(same(Layout::bhtd, ATTEST_LAYOUT_BHTD) && same(Layout::bthd, ATTEST_LAYOUT_BTHD));
+constexpr bool same_bit(Strided tensor, std::uint32_t bit) {
+  return 1U << static_cast<unsigned>(tensor) == bit;
+}
+static_assert(same_bit(Strided::q, ATTEST_STRIDED_Q) && same_bit(Strided::k, ATTEST_STRIDED_K) &&
+              same_bit(Strided::v, ATTEST_STRIDED_V) && same_bit(Strided::o, ATTEST_STRIDED_O) &&
+              same_bit(Strided::lse, ATTEST_STRIDED_LSE) &&
+              same_bit(Strided::bias, ATTEST_STRIDED_BIAS) &&
+              same_bit(Strided::mask, ATTEST_STRIDED_MASK) &&
+              same_bit(Strided::scales, ATTEST_STRIDED_SCALES) &&
+              same_bit(Strided::table, ATTEST_STRIDED_TABLE) &&
+              same_bit(Strided::fresh, ATTEST_STRIDED_FRESH));
 
 }  // namespace
 
@@ -45,10 +60,11 @@ AttestProblem abi_problem(const Problem& problem) {
   abi.v_depth = problem.v_depth;
   abi.input = static_cast<std::uint32_t>(problem.input);
   abi.output = static_cast<std::uint32_t>(problem.output);
-  const bool lengths = !problem.query_lengths.empty() || !problem.key_lengths.empty();
+  const std::uint32_t lengths = (problem.query_lengths.empty() ? 0 : ATTEST_QUERY_LENGTHS) |
+                                (problem.key_lengths.empty() ? 0 : ATTEST_KEY_LENGTHS);
   abi.flags = (problem.causal ? ATTEST_CAUSAL : 0) | (problem.bias ? ATTEST_BIAS : 0) |
               (problem.alibi ? ATTEST_ALIBI : 0) | (problem.sinks ? ATTEST_SINKS : 0) |
-              (problem.mask ? ATTEST_MASK : 0) | (lengths ? ATTEST_LENGTHS : 0);
+              (problem.mask ? ATTEST_MASK : 0) | lengths | (lengths != 0 ? ATTEST_LENGTHS : 0);
   abi.alignment = static_cast<std::uint32_t>(problem.alignment);
   abi.empty_row = static_cast<std::uint32_t>(problem.empty_row);
   abi.lse_base = static_cast<std::uint32_t>(problem.lse_base);
@@ -63,6 +79,9 @@ AttestProblem abi_problem(const Problem& problem) {
   abi.rope = static_cast<std::uint32_t>(problem.rope);
   abi.page_size = problem.page_size;
   abi.ring = problem.ring;
+  abi.empty_lse = static_cast<std::uint32_t>(problem.empty_lse);
+  abi.layout = static_cast<std::uint32_t>(problem.layout);
+  abi.strided = problem.strided;
   return abi;
 }
 

@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-#define ATTEST_ABI_VERSION 1u
+#define ATTEST_ABI_VERSION 2u
 
 /* DLPack type codes of 8-bit floats, as numbered by DLPack 1.1 (older headers lack them). */
 #define ATTEST_DL_FLOAT8_E4M3FN 10
@@ -54,6 +54,26 @@ extern "C" {
 #define ATTEST_EMPTY_NAN 1u
 #define ATTEST_LSE_E 0u
 #define ATTEST_LSE_TWO 1u
+#define ATTEST_LSE_NONE 2u /* no LSE is asked for: lse.data is NULL */
+#define ATTEST_EMPTY_LSE_MINUS_INF 0u /* LSE of a row that sees neither a key nor a sink */
+#define ATTEST_EMPTY_LSE_PLUS_INF 1u
+
+/* Axes of q, k, v, o in memory: heads before tokens, or tokens before heads. Strides say it too. */
+#define ATTEST_LAYOUT_BHTD 0u
+#define ATTEST_LAYOUT_BTHD 1u
+
+/* Bits of AttestProblem.strided: tensors that lie with gaps behind their rows, heads and batch
+ * entries; all others are contiguous, but for the rows of layout BTHD. */
+#define ATTEST_STRIDED_Q 0x001u
+#define ATTEST_STRIDED_K 0x002u
+#define ATTEST_STRIDED_V 0x004u
+#define ATTEST_STRIDED_O 0x008u
+#define ATTEST_STRIDED_LSE 0x010u
+#define ATTEST_STRIDED_BIAS 0x020u
+#define ATTEST_STRIDED_MASK 0x040u
+#define ATTEST_STRIDED_SCALES 0x080u /* k_scales and v_scales, where there is one per token */
+#define ATTEST_STRIDED_TABLE 0x100u  /* block_table */
+#define ATTEST_STRIDED_FRESH 0x200u  /* new_k and new_v */
 
 /* Scales of a cache: what stored k and v are multiplied by. Rope: which columns of a key are turned
  * together when it is appended, (c, c + depth/2) or (2c, 2c + 1). */
@@ -71,7 +91,9 @@ extern "C" {
 #define ATTEST_ALIBI 0x04u
 #define ATTEST_SINKS 0x08u
 #define ATTEST_MASK 0x10u
-#define ATTEST_LENGTHS 0x20u /* batch entries have lengths of their own */
+#define ATTEST_LENGTHS 0x20u       /* batch entries have lengths of their own: one or both of */
+#define ATTEST_QUERY_LENGTHS 0x40u /* query_lengths is there */
+#define ATTEST_KEY_LENGTHS 0x80u   /* key_lengths is there */
 
 /* Promises. */
 #define ATTEST_DETERMINISTIC 0x01u   /* same bits on every run */
@@ -99,6 +121,10 @@ typedef struct AttestProblem {
   uint32_t reserved;      /* 0 */
   int64_t page_size;      /* slots of a page; 0: the cache is contiguous */
   int64_t ring;           /* slots of a ring; 0: no ring */
+  uint32_t empty_lse;     /* ATTEST_EMPTY_LSE_MINUS_INF ... */
+  uint32_t layout;        /* ATTEST_LAYOUT_BHTD ... */
+  uint32_t strided;       /* ATTEST_STRIDED_Q ... */
+  uint32_t reserved_too;  /* 0 */
 } AttestProblem;
 
 /* Where token j of batch entry b lies in a cache, whose k is (blocks, kv_heads, slots, depth) and
@@ -130,8 +156,9 @@ typedef struct AttestAttention {
   DLTensor query_lengths; /* (batch) int32, or NULL data: all full */
   DLTensor key_lengths;   /* (batch) int32, or NULL data: all full */
   DLTensor o;             /* out: (batch, query_heads, queries, v_depth) */
-  DLTensor lse;           /* out: (batch, query_heads, queries) f32. Rows at or behind a batch
-                             entry's query length must be left alone, in o and in lse. */
+  DLTensor lse;           /* out: (batch, query_heads, queries) f32, or NULL data: not asked for.
+                             Rows at or behind a batch entry's query length must be left alone,
+                             in o and in lse. */
   void* scratch;          /* scratch_bytes() bytes on the device, 256-byte aligned, poisoned */
   int64_t scratch_bytes;
   void* stream;         /* cudaStream_t to launch on; the subject need not synchronise */

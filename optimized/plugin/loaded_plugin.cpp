@@ -26,7 +26,7 @@ void check_table(const AttestSubject& subject, const std::filesystem::path& path
   if (subject.struct_bytes < sizeof(AttestSubject)) {
     throw Error(in(path) + "its table says struct_bytes = " + std::to_string(subject.struct_bytes) +
                 ", less than the " + std::to_string(sizeof(AttestSubject)) +
-                " of version 1; set it to sizeof(AttestSubject)");
+                " of this version; set it to sizeof(AttestSubject)");
   }
   if (subject.device_type != kDLCPU && subject.device_type != kDLCUDA) {
     throw Error(in(path) + "device_type " + std::to_string(subject.device_type) +

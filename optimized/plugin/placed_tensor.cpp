@@ -8,16 +8,24 @@
 namespace attest {
 namespace {
 
-// Rows of the bthd layout are this much wider than their heads, so that a subject which computes
-// strides instead of reading them is found out. A multiple of what vector loads need.
+// Rows of the bthd layout are this much wider than their heads, and whatever a strided tensor holds
+// than what it holds of the next axis, so that a subject which computes strides instead of reading
+// them is found out. A multiple of what vector loads need.
 constexpr std::size_t kRowGapBytes = 16;
 constexpr std::size_t kTensorAlignment = 16;
 constexpr std::size_t kScratchAlignment = 256;  // attest_subject.h promises it
 
 std::array<std::int64_t, 4> strides_of(const TensorSpec& spec) {
   const std::int64_t heads = spec.extent[1], rows = spec.extent[2], columns = spec.extent[3];
-  if (!spec.heads_inside_rows) return {heads * rows * columns, rows * columns, columns, 1};
   const auto gap = static_cast<std::int64_t>(kRowGapBytes / bytes_of(spec.element));
+  if (!spec.heads_inside_rows) {
+    // The last stride that is shown stays 1.
+    const bool shows_columns = (spec.axes >> 3 & 1U) != 0;
+    const std::int64_t outside = spec.strided ? gap : 0, inside = shows_columns ? outside : 0;
+    const std::int64_t row = columns + inside;
+    const std::int64_t head = rows * row + outside;
+    return {heads * head + outside, head, row, 1};
+  }
   const std::int64_t row = heads * columns + gap;
   return {rows * row, columns, row, 1};
 }

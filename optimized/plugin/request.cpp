@@ -45,6 +45,25 @@ std::size_t bytes_of_extent(const Extent4& extent, Element element) {
   return bytes;
 }
 
+/// Which bit of Problem::strided speaks of a tensor.
+std::optional<Strided> strided_of(TensorName name) {
+  switch (name) {
+    case TensorName::q: return Strided::q;
+    case TensorName::k: return Strided::k;
+    case TensorName::v: return Strided::v;
+    case TensorName::o: return Strided::o;
+    case TensorName::lse: return Strided::lse;
+    case TensorName::bias: return Strided::bias;
+    case TensorName::mask: return Strided::mask;
+    case TensorName::k_scales:
+    case TensorName::v_scales: return Strided::scales;
+    case TensorName::block_table: return Strided::table;
+    case TensorName::new_k:
+    case TensorName::new_v: return Strided::fresh;
+    default: return std::nullopt;
+  }
+}
+
 }  // namespace
 
 RequestPlan::RequestPlan(Operation operation, Poison poison) {
@@ -196,6 +215,14 @@ void RequestPlan::add_scales(const Problem& problem, TensorName name,
   }
 }
 
+void RequestPlan::leave_gaps(const Problem& problem) {
+  for (std::uint32_t i = 0; i < header_.tensor_count; ++i) {
+    TensorSpec& spec = header_.tensors[i];
+    const std::optional<Strided> tensor = strided_of(spec.name);
+    spec.strided = tensor && is_strided(problem, *tensor);
+  }
+}
+
 RequestPlan RequestPlan::attention(Operation operation, const Problem& problem,
                                    const Values& values, Poison poison) {
   RequestPlan plan(operation, poison);
@@ -223,11 +250,13 @@ RequestPlan RequestPlan::attention(Operation operation, const Problem& problem,
                    {problem.batch, problem.query_heads, problem.queries, problem.v_depth},
                    kAllAxes},
                   problem.output);
-  plan.add_output({TensorName::lse,
-                   Element::f32,
-                   {problem.batch, problem.query_heads, problem.queries, 1},
-                   kWithoutColumn},
-                  Format::f32);
+  if (wants_lse(problem)) {
+    plan.add_output({TensorName::lse,
+                     Element::f32,
+                     {problem.batch, problem.query_heads, problem.queries, 1},
+                     kWithoutColumn},
+                    Format::f32);
+  }
   for (std::uint32_t i = 0; i < plan.header_.tensor_count; ++i) {
     TensorSpec& spec = plan.header_.tensors[i];
     const bool scores = spec.name == TensorName::bias || spec.name == TensorName::mask;
@@ -239,6 +268,7 @@ RequestPlan RequestPlan::attention(Operation operation, const Problem& problem,
     spec.heads_inside_rows = problem.layout == Layout::bthd &&
                              (cached || spec.name == TensorName::q || spec.name == TensorName::o);
   }
+  plan.leave_gaps(problem);
   return plan;
 }
 
@@ -269,6 +299,7 @@ RequestPlan RequestPlan::append(const Problem& problem, const CacheUpdate& updat
   }
   plan.add_scales(problem, TensorName::k_scales, update.k_scales, capacity, Role::in_out);
   plan.add_scales(problem, TensorName::v_scales, update.v_scales, capacity, Role::in_out);
+  plan.leave_gaps(problem);
   if (problem.rope == Rope::none) return plan;
   if (!update.rotations) throw Error("the problem asks for rope, and no rotations were given");
   plan.add_whole(TensorName::rotations, *update.rotations, kMatrix);
@@ -292,6 +323,7 @@ RequestPlan RequestPlan::copy_pages(const Problem& problem, const PageCopy& copy
   const auto pairs = static_cast<Index>(copy.pairs.size());
   plan.add_input({TensorName::pairs, Element::i32, {1, 1, pairs, 2}, kMatrix}, numbers.data(),
                  numbers.size() * sizeof(std::int32_t), pairs);
+  plan.leave_gaps(problem);
   return plan;
 }
 

@@ -64,6 +64,8 @@ class RequestPlan {
   void add_scales(const Problem& problem, TensorName name, const std::optional<Tensor>& scales,
                   Index rows, Role role);
   void add_optional(const Problem& problem, const Values& values);
+  /// Marks the tensors that problem.strided names.
+  void leave_gaps(const Problem& problem);
   Tensor tensor_of(TensorName name, const std::byte* reply) const;
 
   Request header_{};

@@ -80,7 +80,6 @@ static void attend_row(const AttestAttention* a, int64_t b, int64_t h, int64_t i
   const int64_t kv_head = h / (problem->query_heads / problem->kv_heads);
   const float* q = row_of(&a->q, b, h, i);
   float* o = row_of(&a->o, b, h, i);
-  float* lse = row_of(&a->lse, b, h, 0) + i * a->lse.strides[2];
   double largest = -INFINITY;
   for (int64_t j = begin; j < end; ++j) {
     const float* k = token_of(&a->k, &a->block_table, problem, b, kv_head, j);
@@ -103,7 +102,12 @@ static void attend_row(const AttestAttention* a, int64_t b, int64_t h, int64_t i
     const double without_keys = problem->empty_row == ATTEST_EMPTY_NAN ? NAN : 0.0;
     o[column] = (float)(empty ? without_keys : sums[column] / sum_of_weights);
   }
-  const double natural = empty ? -INFINITY : largest + log(sum_of_weights);
+  if (a->lse.data == NULL) {
+    return; /* nobody asks for it */
+  }
+  float* lse = row_of(&a->lse, b, h, 0) + i * a->lse.strides[2];
+  const double no_keys = problem->empty_lse == ATTEST_EMPTY_LSE_PLUS_INF ? INFINITY : -INFINITY;
+  const double natural = empty ? no_keys : largest + log(sum_of_weights);
   const double ln_two = 0.69314718055994530942; /* to the last bit of a double */
   *lse = (float)(problem->lse_base == ATTEST_LSE_TWO ? natural / ln_two : natural);
 }

@@ -111,6 +111,8 @@ void draw_scores(Problem& p, const Needs& needs, Index percent) {
                          : static_cast<float>(draw_number(-9, 3)) * (chance(20) ? -1.0F : 1.0F);
   }
   if (chance(percent / 3)) p.lse_base = LogBase::two;
+  if (chance(percent / 4) && !needs.many_rows) p.lse_base = LogBase::none;
+  if (chance(percent / 4)) p.empty_lse = EmptyLse::plus_inf;
   if (chance(percent) && !needs.two_keys) p.sinks = true;  // a sink of 200 leaves no weight
   if (needs.plain_scores) return;
   if (chance(percent)) {
@@ -134,6 +136,7 @@ Index draw_splits(const Problem& p) {
 
 void draw_memory(Problem& p, const Needs& needs, Index percent) {
   if (chance(percent)) p.layout = Layout::bthd;
+  if (chance(percent)) p.strided = static_cast<std::uint32_t>(pick_between(1, (1 << kStridedCount) - 1));
   if (chance(percent)) p.spare_slots = pick({Index{1}, Index{2}, Index{3}, Index{16}, Index{17}});
   if (needs.few_queries || (needs.splits && chance(10 + percent))) p.splits = draw_splits(p);
   if (needs.sequence || needs.no_attention || needs.path) {
@@ -199,7 +202,7 @@ std::uint64_t number_of_name(std::string_view name) {  // FNV-1a
 Case draw_case(std::string_view property, std::uint64_t seed, std::uint64_t index) {
   const auto hard = hard_cases(property);
   if (index < hard.size()) return parse_case(hard[index]);
-  constexpr std::uint64_t kDomainVersion = 3;  // raise it, and stored (seed, index) pairs end
+  constexpr std::uint64_t kDomainVersion = 4;  // raise it, and stored (seed, index) pairs end
   const rc::Random random(rc::Random::Key{seed, index, number_of_name(property), kDomainVersion});
   const Needs needs = needs_of(property);
   // gen::exec keeps its state in statics of RapidCheck's: one thread at a time.

@@ -53,7 +53,8 @@ class RowModel {
   Row empty() const {
     const bool nan = plan_.problem.empty_row == EmptyRow::nan;
     const double fill = nan ? std::numeric_limits<double>::quiet_NaN() : 0;
-    Row row{std::vector<double>(static_cast<std::size_t>(plan_.problem.v_depth), fill), sink_};
+    const double lse = plan_.values.sinks ? sink_ : lse_without_keys(plan_.problem);
+    Row row{std::vector<double>(static_cast<std::size_t>(plan_.problem.v_depth), fill), lse};
     if (plan_.problem.lse_base == LogBase::two) row.lse = plan_.division(row.lse * kLog2e);
     return row;
   }

@@ -39,7 +39,7 @@ namespace oracle {
 
 Enclosed in_base_of(const Problem& problem, double lse, double radius) {
   constexpr double kLog2e = std::numbers::log2e;  // nearest
-  if (problem.lse_base == LogBase::e || !std::isfinite(lse)) return {lse, radius};
+  if (problem.lse_base != LogBase::two || !std::isfinite(lse)) return {lse, radius};
   const double in_base = lse * kLog2e;
   // log2 e is rounded, and the product is.
   return {in_base, (radius * kLog2e + 2 * kUnit * std::fabs(in_base)) * kRoom};

@@ -138,7 +138,7 @@ template <class Scalar>
 Attended<Scalar> empty_row(const Problem& problem, const Values& values, Index h) {
   const double fill =
       problem.empty_row == EmptyRow::nan ? std::numeric_limits<double>::quiet_NaN() : 0.0;
-  const double lse = values.sinks ? values.sinks->at(h) : -std::numeric_limits<double>::infinity();
+  const double lse = values.sinks ? values.sinks->at(h) : lse_without_keys(problem);
   return {Vector<Scalar>::Constant(problem.v_depth, Scalar(fill)), Scalar(lse)};
 }
 

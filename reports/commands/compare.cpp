@@ -105,7 +105,7 @@ void compare_on(const Case& test_case, const Subject& device, std::vector<Compar
     Row row(each, test_case);
     for_each_row(test_case.problem, [&](Index b, Index h, Index i) {
       row.compare("o", theirs->o, ours->o, b, h, i);
-      row.compare("lse", theirs->lse, ours->lse, b, h, i);
+      if (theirs->lse.count() > 0) row.compare("lse", theirs->lse, ours->lse, b, h, i);
     });
     ++each.cases;
     each.cases_differ += each.differ != before ? 1 : 0;
