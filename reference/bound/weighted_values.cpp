@@ -171,7 +171,8 @@ WeightedValues weighted_values_of(const Row& row, const Scores& scores, const Vi
     }
     parts.push_back(joined(states));
     rescale(parts.back(), factor(joints.part_error[part], joints.merges));
-    if (row.problem.splits > 1) rescale(parts.back(), divisions);
+    const bool shares = row.path.normalize_before_cast && !quantised;
+    if (row.problem.splits > 1 || shares) rescale(parts.back(), divisions);
   }
   WeightedValues out = joined(parts);
   rescale(out, factor(joints.sink_error));
