@@ -40,6 +40,10 @@ struct PrecisionPath {
   // accumulator, in rising order, singly or in groups of tensor_step: bound/README.md, "Order".
   bool in_order = false;
   Index sum_lanes = 1;  // partial sums of l in a state, each of an equal share of every block
+  // Weights are divided by the row sum before they are rounded to p_format, and O is not.
+  bool normalize_before_cast = false;
+  // What q.k is rounded to, and perhaps again whatever is made of it before the exponential.
+  Format scores_format = Format::f32;
   bool operator==(const PrecisionPath&) const = default;
 };
 

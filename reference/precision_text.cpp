@@ -59,6 +59,13 @@ constexpr PrecisionField kFields[] = {
      &Path::in_order},
     {"sum_lanes", "sum_lanes=SUMS", "partial sums of the row sum in a state", &Path::sum_lanes, 1,
      kMany},
+    {"normalize_before_cast", "normalize_before_cast",
+     "weights are divided by the row sum before they are rounded to p_format (eager frameworks, "
+     "JAX)",
+     &Path::normalize_before_cast},
+    {"scores_format", "scores_format=FORMAT",
+     "what q.k is rounded to, and again after the scale and whatever else; f32: it is not",
+     &Path::scores_format},
 };
 
 // ex2.approx.f32 is within 2 ulp of correctly rounded, rcp.approx within 1, tanh.approx within
@@ -137,7 +144,7 @@ std::string wrong_value(const PrecisionField& field, const Path& path) {
         using Place = decltype(place);
         if constexpr (std::is_same_v<Place, Format Path::*>) {
           if (path.*place < Format::i8) return {};
-          return fmt::format("{} is no format of weights; legal are {}", field.name,
+          return fmt::format("{} is no format of weights or scores; legal are {}", field.name,
                              fmt::join(float_names(), ", "));
         } else if constexpr (std::is_same_v<Place, PartPlace>) {
           const Index part = path.*place.value;
@@ -166,7 +173,9 @@ std::optional<std::string> written(const PrecisionField& field, const Path& path
       [&](auto place) -> std::optional<std::string> {
         using Place = decltype(place);
         if constexpr (std::is_same_v<Place, Format Path::*>) {
-          return std::string(name_of(path.*place));  // always, so that no line is empty
+          // P's always, so that no line is empty.
+          if (field.name != "p_format" && path.*place == Path{}.*place) return {};
+          return std::string(name_of(path.*place));
         } else if constexpr (std::is_same_v<Place, PartPlace>) {
           if (path.*place.value == Path{}.*place.value) return {};
           return print_part(path.*place.value);
@@ -269,6 +278,10 @@ std::string precision_invalidity(const PrecisionPath& path) {
   for (const PrecisionField& field : kFields) {
     if (std::string wrong = wrong_value(field, path); !wrong.empty()) return wrong;
   }
+  if (path.sums_cast && path.normalize_before_cast) {
+    return "sums_cast does not go with normalize_before_cast: a sum that divides weights before "
+           "they are cast cannot add them as cast";
+  }
   return {};
 }
 
@@ -304,6 +317,9 @@ PrecisionPath parse_precision(std::string_view line, Format input) {
         first = false;
       });
   if (!says_key_block) path.key_block = default_key_block(path);
+  if (const std::string wrong = precision_invalidity(path); !wrong.empty()) {
+    throw Error("precision: " + wrong);
+  }
   return path;
 }
 

@@ -52,20 +52,28 @@ TEST(PrecisionText, EveryFieldHasItsPlace) {
                            .falling = true,
                            .part = kPowerOfTwoParts,
                            .in_order = true,
-                           .sum_lanes = 4};
+                           .sum_lanes = 4,
+                           .scores_format = Format::f16};
   const std::string line =
       "p_format=bf16 exp_error=0.1 log_error=1.1920928955078125e-07 tanh_error=0.25 "
       "division_error=1e-07 key_block=16 tensor_step=8 sums_cast scales_in_p lazy=8 p_shift=-0.5 "
-      "block=64 streams=2 falling part=power_of_two in_order sum_lanes=4";
+      "block=64 streams=2 falling part=power_of_two in_order sum_lanes=4 scores_format=f16";
   EXPECT_EQ(print(path), line);
   EXPECT_EQ(parse_precision(line), path);
   std::set<std::string_view> names;
+  // This one does not go with sums_cast, and the text says so.
+  PrecisionPath divided = path;
+  divided.normalize_before_cast = true;
+  EXPECT_NE(precision_invalidity(divided).find("sums_cast"), std::string::npos);
+  divided.sums_cast = false;
+  EXPECT_EQ(parse_precision(print(divided)), divided);
   for (const PrecisionField& field : precision_fields()) {
+    if (field.name == "normalize_before_cast") continue;
     EXPECT_NE(line.find(field.name), std::string::npos) << field.name;
     EXPECT_FALSE(field.what.empty());
     names.insert(field.name);
   }
-  EXPECT_EQ(names.size(), precision_fields().size());
+  EXPECT_EQ(names.size() + 1, precision_fields().size());
 }
 
 TEST(PrecisionText, OrderAndBlanksAreFree) {
@@ -99,7 +107,7 @@ TEST(PrecisionText, RandomPathsSurviveTheRoundTrip) {
                              .division_error = error(),
                              .key_block = count(1),
                              .tensor_step = count(0),
-                             .sums_cast = flip(),
+                             .sums_cast = false,
                              .scales_in_p = flip(),
                              .lazy = 126 * error(),
                              .p_shift = (flip() ? 126 : -126) * error(),
@@ -108,7 +116,9 @@ TEST(PrecisionText, RandomPathsSurviveTheRoundTrip) {
                              .falling = flip(),
                              .part = kParts[random() % 5],
                              .in_order = flip(),
-                             .sum_lanes = count(1)};
+                             .sum_lanes = count(1),
+                             .normalize_before_cast = flip(),
+                             .scores_format = static_cast<Format>(random() % 5)};
     ASSERT_EQ(precision_invalidity(path), "") << print(path);
     ASSERT_EQ(parse_precision(print(path)), path) << print(path);
   }

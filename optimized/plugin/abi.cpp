@@ -102,7 +102,9 @@ PrecisionPath precision_path(const AttestPrecision& precision) {
           .falling = precision.falling != 0,
           .part = precision.part,
           .in_order = precision.in_order != 0,
-          .sum_lanes = std::max<Index>(precision.sum_lanes, 1)};
+          .sum_lanes = std::max<Index>(precision.sum_lanes, 1),
+          .normalize_before_cast = precision.normalize_before_cast != 0,
+          .scores_format = static_cast<Format>(precision.scores_format)};
 }
 
 std::optional<std::string> inexpressible(const Problem& problem) {

@@ -248,7 +248,11 @@ typedef struct AttestPrecision {
   int32_t sum_lanes; /* partial sums of the row sum in a state, each with an equal share of every
                         block; 0 is 1 */
   uint32_t unused;   /* 0 */
-  uint64_t reserved[8]; /* 0 */
+  uint32_t normalize_before_cast; /* 1: weights are divided by the row sum before they are rounded
+                                     to p_format, and O is not divided. Not with sums_cast */
+  uint32_t scores_format; /* what q.k is rounded to, and perhaps again whatever is made of it before
+                             the exponential; ATTEST_F32, which is 0: nothing of the kind */
+  uint64_t reserved[7]; /* 0 */
 } AttestPrecision;
 
 /* Return 0 for success. Any other value is a fault of the subject, reported with last_error(). */

@@ -30,6 +30,16 @@ class Weighing {
   }
 
   CastWeights weigh() {
+    weigh_parts();
+    add_sink();
+    out_.theta /= out_.sum;
+    out_.kappa_sum /= out_.sum;
+    if (row_.path.normalize_before_cast) divide();
+    return out_;
+  }
+
+ private:
+  void weigh_parts() {
     for (std::size_t part = 0; part < visits_.parts.size(); ++part) {
       for (std::size_t s = 0; s < visits_.parts[part].size(); ++s) {
         joins_ = (joints_.state_error[part][s] > 0 ? states_of(part) - 1 : 0) + joints_.merges +
@@ -37,13 +47,22 @@ class Weighing {
         weigh_state(visits_.parts[part][s], visits_.parts[part].size());
       }
     }
-    add_sink();
-    out_.theta /= out_.sum;
-    out_.kappa_sum /= out_.sum;
-    return out_;
   }
 
- private:
+  /// All weights once more, now that their sum is known, as they are cast: divided by it.
+  void divide() {
+    CastWeights sums = out_;
+    const double kappa = sums.kappa_sum / (1 - sums.theta);
+    if (!(sums.theta < 0.5 && kappa < 0.25)) return;  // not followed
+    divisor_ = sums.sum;
+    divisor_error_ = as_exponent(sums.theta) + as_exponent(kappa) +
+                     as_exponent(declared(row_.path.division_error, kDivision));
+    weigh_parts();
+    sums.keys = std::move(out_.keys);
+    if (quantised_) sums.sum = 1;
+    out_ = std::move(sums);
+  }
+
   double states_of(std::size_t part) const {
     return static_cast<double>(visits_.parts[part].size());
   }
@@ -109,7 +128,7 @@ class Weighing {
                    reference_roundings(row_.path) * kU * visit.reference.size() +
                    joints_.exponential;
     if (row_.path.scales_in_p && row_.values.v_scales) error += kCacheScaleRoundings * kU;
-    return error * (1 + kEvaluation);
+    return (error + divisor_error_) * (1 + kEvaluation);
   }
 
   void weigh_key(const Visit& visit, std::size_t n, double weight) {
@@ -117,9 +136,14 @@ class Weighing {
     CastWeight& cast = out_.keys[n];
     const Format format = row_.path.p_format;
     const double beta = std::exp(visit.reference.value - joints_.all.value);
-    const double factor =
-        std::exp2(row_.path.p_shift) * (row_.path.scales_in_p ? v_.scale_of(term.j) : 1);
-    const double stored = std::exp(term.logit - visit.reference.value) * factor;
+    const double joined = row_.path.scales_in_p ? v_.scale_of(term.j) : 1;
+    const double shift =
+        row_.path.normalize_before_cast ? 1 / divisor_ : std::exp2(row_.path.p_shift);
+    const double stored = std::exp(term.logit - visit.reference.value) * shift * joined;
+    // What is cast stands for itself where it was divided: a product with the divisor would leave
+    // an error of double where the kernel has none at all.
+    const bool divided = row_.path.normalize_before_cast && quantised_;
+    const double factor = divided ? joined : shift * joined;
     const double local = std::exp(local_error(visit, term));
     const double low = stored / local, high = stored * local;
     const double theta = std::expm1(exponent_error(visit, term));
@@ -185,6 +209,7 @@ class Weighing {
   CastWeights out_;
   double error_ = 0;   // e
   double in_sum_ = 0;  // what the weight may be in the row sum
+  double divisor_ = 1, divisor_error_ = 0;  // of weights divided before their cast; in the exponent
   double joins_ = 0, rescales_ = 0, most_rescales_ = 0, most_additions_ = 0;
 };
 

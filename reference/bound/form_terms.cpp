@@ -103,7 +103,52 @@ Drawn lost_rescale(Draws& draws) {
 
 }  // namespace
 
+/// Weights that are divided before they are cast, each by a quotient of its own.
+void add_divided_shares(OneTerms& all) {
+  constexpr double kOff = 0x1p-12;
+  const Recipe divided{.division_error = kOff, .normalize_before_cast = true};
+  all.push_back({"divisions of shares", divided, [](Draws& draws) {
+                   return row_of({0, 0}, {1, -1 + draws.between(0, 0.01)});
+                 }});
+  all.push_back({"a flip by a division", with(divided, Format::bf16),
+                 [](Draws& draws) {
+                   const double border = 0.5 + (2 * std::floor(draws.between(0, 63)) + 1) * 0x1p-9;
+                   const double share = border * (1 + kOff * draws.between(0.2, 0.9));
+                   return row_of({0, std::log(share / (1 - share))}, {0, 1});
+                 },
+                 100});
+  Recipe sums{.exp_error = kOff, .p_format = Format::bf16, .normalize_before_cast = true};
+  all.push_back({"a flip by a row sum", sums,
+                 [](Draws& draws) {
+                   const double border = 0.5 + (2 * std::floor(draws.between(0, 63)) + 1) * 0x1p-9;
+                   const double share = border * (1 + kOff * draws.between(0.1, 0.4));
+                   return row_of({std::log((1 - share) / share), 0}, {0, 1});
+                 },
+                 100});
+  all.push_back({"shares below what f16 holds normally",
+                 {.p_format = Format::f16, .normalize_before_cast = true},
+                 [](Draws& draws) {
+                   return row_of({0, -draws.between(12, 16)}, {0, 1});
+                 }});
+}
+
+/// A logit between two numbers of bf16.
+void add_rounded_scores(OneTerms& all) {
+  all.push_back({"a rounded score", {.scores_format = Format::bf16}, [](Draws& draws) {
+                   const double off = 0.5 * ulp(Format::bf16, 1.5) * draws.between(0.8, 0.99);
+                   return row_of({1.5, 1.5 + off}, {1, -1});
+                 }});
+  all.push_back({"a score rounded twice", {.scores_format = Format::bf16}, [](Draws& draws) {
+                   const double off = 0.5 * ulp(Format::bf16, 1.5) * draws.between(0.8, 0.99);
+                   Drawn drawn = row_of({1.5, 1.5 + off}, {1, -1});
+                   drawn.problem.scale = 0.7F;
+                   return drawn;
+                 }});
+}
+
 void add_terms_of_forms(OneTerms& all) {
+  add_divided_shares(all);
+  add_rounded_scores(all);
   const Recipe fused{
       .block = 1, .fma = true, .exponential = Exponential::base_two_fma, .fused_rescale = true};
   all.push_back({"fused rescales", fused, rounded_up, 3});

@@ -47,9 +47,12 @@ double rescales_of(const Row& row, const Scores& scores, double merges) {
 /// By what a v is multiplied that meets what is lost of its weight, should that be subnormal in the
 /// format of P: by 0 when it cannot be, by 1, or by the reciprocal of a scale that joined the
 /// weight before the cast.
-double subnormal_share(const Row& row, const Term& key, double factor) {
+double subnormal_share(const Row& row, const Term& key, double factor, double theta_mean) {
   if (row.path.p_format == Format::f32) return 0;
-  const double least = key.weight * std::exp2(row.path.p_shift) * std::exp(-key.exponent);
+  const double meets = row.path.normalize_before_cast
+                           ? key.share / (kUnderflowRoom * (1 + theta_mean))
+                           : key.weight * std::exp2(row.path.p_shift);
+  const double least = meets * std::exp(-key.exponent);
   const double normal = smallest_normal(row.path.p_format);
   return std::max(least < normal ? 1.0 : 0.0, least * factor < normal ? 1 / factor : 0.0);
 }
@@ -57,7 +60,7 @@ double subnormal_share(const Row& row, const Term& key, double factor) {
 /// S7, where the row sum adds cast weights: what the cast of subnormal ones may lose of it.
 double lost_in_sum(const Row& row, const Weights& w) {
   double count = 0;
-  for (const Term& key : w.keys) count += subnormal_share(row, key, 1);
+  for (const Term& key : w.keys) count += subnormal_share(row, key, 1, w.theta_mean);
   return kUnderflowRoom * w.log.swing * count * ulp(row.path.p_format, 0) / 2 / w.unit / w.sum;
 }
 
@@ -88,7 +91,7 @@ Weights weigh(const Row& row, const Scores& scores) {
   w.split = row.problem.splits > 1;
   w.rescales = rescales_of(row, scores, w.log.merges);
   const double error = w.log.error, count = w.log.terms, extra = extra_exponent(row.path);
-  w.unit = std::exp2(row.path.p_shift);
+  w.unit = row.path.normalize_before_cast ? 1 : std::exp2(row.path.p_shift);
   w.most = largest_weight(row.path);
   w.cast = row.path.p_format == Format::f32 ? 0 : unit_roundoff(row.path.p_format);
 
@@ -120,7 +123,9 @@ Weights weigh(const Row& row, const Scores& scores) {
     const double sums =
         sum_roundings(row.path, value_operand(row.path, row.problem.input), products, span);
     const double scaled = row.values.v_scales ? kCacheScaleRoundings : 0;
-    w.kappa_value = roundings(sums + w.rescales + parts + scaled);
+    // What is divided first is never brought to another reference.
+    const double rescales = row.path.normalize_before_cast ? 0 : w.rescales;
+    w.kappa_value = roundings(sums + rescales + parts + scaled);
   }
   w.kappa_sum = roundings(count + w.rescales + parts);  // S7
   if (row.path.sums_cast) w.kappa_sum += lost_in_sum(row, w);
@@ -150,7 +155,7 @@ std::vector<Column> columns_of(const Row& row, const Scores& scores, const Weigh
   for (const Term& key : w.keys) {
     const double stretch = key.share + key.theta_share;
     const double factor = v.scale_of(key.j);
-    const double subnormal_part = subnormal_share(row, key, factor);
+    const double subnormal_part = subnormal_share(row, key, factor, w.theta_mean);
     const bool in_range = factor >= 1 / kCacheScaleMost && factor <= kCacheScaleMost &&
                           factor * w.log.swing * w.most * (1 + exponential) <
                               facts(row.path.p_format).max_finite;  // it may join the weight
@@ -219,14 +224,16 @@ ElementBound bound_of(const Row& row, const Weights& w, const Column& column) {
     extra = std::min(extra, column.aligned / (1 - w.theta_mean));
   }
   const double division = declared(row.path.division_error, kDivision);  // S8, of parts S9
-  const double divisions = w.split ? (1 + w.log.merges) * std::log1p(division) : 0;
+  const bool each = w.split || row.path.normalize_before_cast;  // share has a division of its own
+  const double divisions = each ? (1 + w.log.merges) * std::log1p(division) : 0;
   const double numerator =
       std::expm1(std::log1p(rounding_p) + std::log1p(w.kappa_value) + divisions) * mean +
       (1 + rounding_p) * w.kappa_value * extra +
-      kUnderflowRoom * w.log.swing * column.subnormal_p * lost_of_subnormal_p(row, w) / sum;
+      kUnderflowRoom * w.log.swing * column.subnormal_p * lost_of_subnormal_p(row, w) /
+          (row.path.normalize_before_cast ? 1 : sum);
   if (w.kappa_sum >= 0.5) return {};
   // S8. `apart` is more than what shares that are not divided by their sum bring.
-  const double quotient = (w.split ? 1 : 1 + division) * (1 + w.apart) / (1 - w.kappa_sum) - 1;
+  const double quotient = (each ? 1 : 1 + division) * (1 + w.apart) / (1 - w.kappa_sum) - 1;
   const double flushed = 4 * kFlush * w.log.swing * (w.split ? 2 : 1) *
                          (static_cast<double>(w.keys.size()) + w.rescales + 4) * (1 + column.met) *
                          met_in_units(row.path);

@@ -74,6 +74,14 @@ inline double alibi_error(const PrecisionPath& path) {
   return kAlibiRoundings * kU + declared(path.division_error, kU);
 }
 
+/// What one rounding of a score does to it: relative, and where it is subnormal.
+inline double score_roundoff(const PrecisionPath& path) {
+  return path.scores_format == Format::f32 ? 0 : unit_roundoff(path.scores_format);
+}
+inline double score_step(const PrecisionPath& path) {
+  return path.scores_format == Format::f32 ? 0 : ulp(path.scores_format, 0) / 2;
+}
+
 /// What a weight may be when it is cast, but for the exponential's error.
 inline double largest_weight(const PrecisionPath& path) {
   return std::exp2(declared(path.lazy, 0) + path.p_shift);

@@ -46,6 +46,12 @@ std::optional<FollowedRow> followed_row(const Row& row, const Scores& scores, co
   if (!(log.swing < 2)) return std::nullopt;  // a large one is left to B1
   const std::optional<Visits> visits = visits_of(row, scores);
   if (!visits) return std::nullopt;
+  // What weights are divided by before their cast is known once all keys were seen: in one block.
+  const bool divided = row.path.normalize_before_cast;
+  if (divided && (row.problem.splits > 1 || visits->parts.size() != 1 ||
+                  visits->parts[0].size() != 1 || visits->parts[0][0].visits.size() != 1)) {
+    return std::nullopt;
+  }
   const std::optional<Joints> joints = joints_of(row, scores, *visits, log);
   if (!joints) return std::nullopt;
   const CastWeights weights = cast_weights_of(row, scores, *visits, *joints, v, quantised);
@@ -57,8 +63,8 @@ std::optional<FollowedRow> followed_row(const Row& row, const Scores& scores, co
   // 1 + phi. A share exp(lse - LSE) that is not divided has an exponential, those in that LSE
   // others.
   const double shares = joints->merges * (joints->part_lse + 2 * joints->exponential);
-  const bool split = row.problem.splits > 1;  // then each part has divisions of its own
-  const double quotient = (split ? 1 : 1 + division) * std::exp(shares) / (1 - kappa);
+  const bool each = divided || row.problem.splits > 1;  // part, or share, has divisions of its own
+  const double quotient = (each ? 1 : 1 + division) * std::exp(shares) / (1 - kappa);
   FollowedRow out;
   if (!quantised) {
     // S is no less than ln(1 + S) and than the mean of A: README, "LSE".
@@ -68,7 +74,9 @@ std::optional<FollowedRow> followed_row(const Row& row, const Scores& scores, co
   for (Index c = 0; c < row.problem.v_depth; ++c) {
     const auto at = static_cast<std::size_t>(c);
     const double o = values.sum[at] / weights.sum;
-    double before = values.error[at] / weights.sum, factor = quotient / (1 - weights.theta) - 1;
+    double before = values.error[at] / weights.sum;
+    // Cast shares hold the errors of their divisor already.
+    double factor = divided ? 0 : quotient / (1 - weights.theta) - 1;
     if (!quantised) {
       before = before / (1 - weights.theta) + moved_mean(scores, weights, v, c, o);
       factor = quotient - 1;

@@ -63,6 +63,15 @@ Term score(const Row& row, Index j, const Rows& q, const Rows& k, bool follow, d
   double error = scale * product.error + flushed;
   double logit = p.scale * product.sum;
   double magnitude = std::fabs(logit) + error;
+  // A score that is rounded, as q.k and again with the scale.
+  const double rounds = score_roundoff(row.path), step = score_step(row.path);
+  const auto round_score = [&](double size) { error += rounds * (size + error) + step; };
+  if (rounds > 0) {
+    error += scale * step;
+    round_score(std::fabs(logit));
+    round_score(std::fabs(logit));
+    magnitude = std::fabs(logit) + error;
+  }
   double largest = std::max(1.0, scale) * std::max(1.0, 1 / factor) * (product.magnitude + error) +
                    q_norm * scale;
   if (!(factor >= 1 / kCacheScaleMost && factor <= kCacheScaleMost)) judged = false;
@@ -72,6 +81,9 @@ Term score(const Row& row, Index j, const Rows& q, const Rows& k, bool follow, d
     const double relative =
         declared(row.path.tanh_error, kFaithful) + declared(row.path.division_error, 0);
     error += (relative + kSoftcapRoundings * kU) * (capped + error) + 2 * kFlush * p.softcap;
+    if (rounds > 0) {  // the quotient, its tanh, the product with the cap
+      error += (3 * rounds * (capped + error) + 2 * p.softcap * step) / (1 - 3 * rounds) + step;
+    }
     logit = p.softcap * std::tanh(logit / p.softcap);
     magnitude = capped;
     if (p.softcap < kFlush || p.softcap > kOverflow) judged = false;
@@ -98,8 +110,14 @@ Term score(const Row& row, Index j, const Rows& q, const Rows& k, bool follow, d
     ++terms;
   }
   error += own + terms * (kU * magnitude + kFlush);
+  if (rounds > 0) {
+    for (double left = terms; left > 0; --left) round_score(magnitude);
+    if (row.values.slopes) round_score(magnitude);  // slope * distance
+  }
   largest = std::max(largest, magnitude + error);
-  if (!(largest < kOverflow)) judged = false;  // also catches NaN
+  const double limit = rounds > 0 ? facts(row.path.scores_format).max_finite : kOverflow;
+  const double widest = std::max(product.magnitude, magnitude + error);
+  if (!(largest < kOverflow && (rounds == 0 || widest < limit / 2))) judged = false;  // or NaN
   return {j, logit, error, moved};
 }
 
@@ -126,6 +144,7 @@ Scores scores_of(const Row& row, const Rows& q, const Rows& k, bool follow) {
     const double sink = row.values.sinks->at(row.h);
     double error = kTermRoundings * kU * std::fabs(sink) + kFlush;
     if (moved > 0) error += kU * (std::fabs(sink) + moved) + alibi_error(row.path) * moved;
+    error += score_roundoff(row.path) * (std::fabs(sink) + error) + score_step(row.path);
     scores.sink.push_back({-1, sink, error, moved});
     if (!(std::fabs(sink) < kOverflow)) scores.judged = false;
   }

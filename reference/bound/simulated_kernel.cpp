@@ -40,7 +40,10 @@ class RowKernel {
       if (sees(j)) keys.push_back(j);
     }
     apply_mistake(keys);
-    const Partial all = recipe_.splits > 1 ? combined(keys) : attended(keys, 0);
+    const bool divides_first = recipe_.normalize_before_cast && !keys.empty();
+    const Partial all = recipe_.splits > 1 ? combined(keys)
+                        : divides_first    ? normalized(keys)
+                                           : attended(keys, 0);
     finish(all, keys.empty(), o, lse);
   }
 
@@ -222,6 +225,28 @@ class RowKernel {
     return recipe_.apart ? sum + chain : chain;
   }
 
+  /// The maximum and the row sum first, then P V of shares that are cast; O is not divided.
+  Partial normalized(const std::vector<Index>& keys) const {
+    Partial all = attended(keys, 0);
+    if (values_.sinks && !sink_joined_) {
+      const float sink = z_.sink() * (z_.two ? kLog2eF32 : 1.0F), joint = std::max(all.m, sink);
+      all.l = all.l * rescale(all.m, joint) + weight(sink, joint, 1);
+      all.m = joint;
+      sink_joined_ = true;
+    }
+    std::vector<float> cast;
+    const Index kv_head = h_ / (p_.query_heads / p_.kv_heads);
+    for (Index j : keys) {
+      const float share = divided(weight(z_.logit(j), all.m, j), all.l, j);
+      const float p = joins() ? share * z_.factor_of(values_.v_scales, kv_head, j) : share;
+      cast.push_back(static_cast<float>(rounded(recipe_.p_format, static_cast<double>(p))));
+    }
+    for (std::size_t c = 0; c < all.acc.size(); ++c) {
+      all.acc[c] = add_values(keys, 0, cast, c, 0);
+    }
+    return all;
+  }
+
   float reference_in_nats(float m) const {
     if (z_.raw) return m * z_.scale;
     return z_.two ? m * kLn2F32 : m;
@@ -343,7 +368,8 @@ class RowKernel {
       m = joint;
     }
     for (std::size_t c = 0; c < all.acc.size(); ++c) {
-      float out = divided(all.acc[c], all.l);
+      const bool done = recipe_.normalize_before_cast && recipe_.splits == 1;
+      float out = done ? all.acc[c] : divided(all.acc[c], all.l);
       if (z_.late_v) out *= *z_.late_v;
       if (empty) out = p_.empty_row == EmptyRow::nan ? std::nanf("") : 0.0F;
       o.set(b_, h_, i_, static_cast<Index>(c), static_cast<double>(out));

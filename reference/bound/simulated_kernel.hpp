@@ -48,6 +48,8 @@ struct Recipe {
   bool undivided_shares = false;  // of parts by LSE: exp(lse - LSE of all)
   bool bias_first = false;        // the sum of q.k begins with the bias; with scaled_query
   bool sums_first = false;        // the row sum comes from a pass of its own; no shift, no lazy
+  bool normalize_before_cast = false;  // as PrecisionPath; a second visit of every block
+  Format scores_format = Format::f32;
   AlibiFrom alibi_from = AlibiFrom::row;
   Mistake mistake = Mistake::none;
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "reference/bound/simulated_sums.hpp"
+#include "reference/formats.hpp"
 #include "reference/oracle/exact.hpp"
 
 namespace attest {
@@ -85,8 +86,24 @@ float SimulatedLogits::position(Index j) const {
   return static_cast<float>(j - from);
 }
 
+/// Each step rounded to the format of scores, in nats.
+float SimulatedLogits::rounded_logit(Index j) const {
+  const auto cut = [&](float x) {
+    return static_cast<float>(rounded(recipe.scores_format, static_cast<double>(x)));
+  };
+  float x = cut(cut(dot(j)) * scale);
+  if (problem.softcap > 0) {
+    const auto cap = static_cast<float>(problem.softcap);
+    x = cut(cap * cut(std::tanh(cut(x / cap))));
+  }
+  if (values.bias) x = cut(x + static_cast<float>(values.bias->at(b, h, i, j)));
+  if (values.slopes) x = cut(x + cut(static_cast<float>(values.slopes->at(h)) * position(j)));
+  return x;
+}
+
 /// In nats, in powers of two, or q.k as it is, whichever the recipe works in.
 float SimulatedLogits::logit(Index j) const {
+  if (recipe.scores_format != Format::f32) return rounded_logit(j);
   float x = dot(j);
   if (raw) return x;
   if (!recipe.scaled_query) x *= two && problem.softcap == 0 ? factor : scale;

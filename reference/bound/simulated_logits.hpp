@@ -34,6 +34,7 @@ struct SimulatedLogits {
   float tensor_dot(Index j) const;
   float dot(Index j) const;
   float position(Index j) const;
+  float rounded_logit(Index j) const;
   Index kv_head() const { return h / (problem.query_heads / problem.kv_heads); }
 };
 

@@ -24,6 +24,8 @@ PrecisionPath path_of(const Recipe& recipe) {
   path.part = recipe.part;
   path.in_order = !recipe.reverse && !recipe.pairwise && !recipe.apart && !recipe.bias_first;
   path.sum_lanes = recipe.sum_lanes;
+  path.normalize_before_cast = recipe.normalize_before_cast;
+  path.scores_format = recipe.scores_format;
   return path;
 }
 

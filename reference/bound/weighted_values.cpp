@@ -28,6 +28,9 @@ class Accumulation {
     // A scale that joined a weight before its cast decided what it was rounded to.
     const bool in_cast = quantised && row.path.scales_in_p;
     if (row.values.v_scales && !in_cast) scale_ = kCacheScaleRoundings * kU;
+    if (row.path.normalize_before_cast && !quantised) {  // else it is in the flips
+      scale_ += declared(row.path.division_error, kDivision);
+    }
   }
 
   void add(const Visit& visit, WeightedValues& out) {
@@ -117,7 +120,7 @@ class Accumulation {
   std::size_t columns_;
   bool tensor_, exact_ = false;
   Step step_;
-  double scale_ = 0;
+  double scale_ = 0;  // relative error of each product by a scale of v, or a division of its own
   std::vector<double> group_, largest_;
 };
 

@@ -35,17 +35,21 @@ double inner_product(const Plan& plan, const Head& head, const Operands& q, Inde
 
 double logit(const Plan& plan, const Head& head, Index h, Index i, Index j, double x) {
   const Rounding& f32 = plan.scores;
-  double s = f32(x * head.k_scale[static_cast<std::size_t>(j)]);
+  const auto cut = [&](double number) {
+    const double s = f32(number);
+    return plan.scores.exact ? s : rounded(plan.path.scores_format, s);
+  };
+  double s = cut(x * head.k_scale[static_cast<std::size_t>(j)]);
   if (plan.plain) return s;
-  s = f32(s * plan.scale);
+  s = cut(s * plan.scale);
   if (plan.problem.softcap > 0) {
     const double cap = f32(plan.problem.softcap);
-    s = f32(cap * f32(std::tanh(f32(s / cap))));
+    s = cut(cap * cut(std::tanh(cut(s / cap))));
   }
-  if (plan.values.bias) s = f32(s + plan.values.bias->at(head.b, h, i, j));
+  if (plan.values.bias) s = cut(s + plan.values.bias->at(head.b, h, i, j));
   if (plan.values.slopes) {
     const auto distance = static_cast<double>(std::abs(i + diagonal(plan.problem, head.b) - j));
-    s = f32.fused(-plan.values.slopes->at(h), f32(distance), s);
+    s = cut(f32.fused(-plan.values.slopes->at(h), f32(distance), s));
   }
   return s;
 }

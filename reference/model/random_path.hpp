@@ -38,6 +38,11 @@ inline PrecisionPath random_path(const Problem& problem, std::mt19937_64& random
     path.p_shift = one_of({0.0, 8.0}, random);
   else if (random() % 4 == 0)
     path.lazy = 8;
+  if (problem.splits == 1 && !path.sums_cast && random() % 5 == 0) {
+    path.normalize_before_cast = true;
+    path.lazy = path.p_shift = 0;
+  }
+  if (random() % 6 == 0) path.scores_format = one_of({Format::f16, Format::bf16}, random);
   if (takes_tensor_cores(problem) && random() % 2 == 0) {
     path.tensor_step = one_of<Index>({4, 8, 16}, random);
     path.scales_in_p = true;

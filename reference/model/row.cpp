@@ -35,7 +35,11 @@ class RowModel {
   Row run() {
     if (seen_.empty()) return empty();
     const Index part = part_size();
-    if (part >= end_) return finish(attended(0, end_));
+    if (part >= end_) {
+      State all = attended(0, end_);
+      return plan_.path.normalize_before_cast ? finish_divided(std::move(all))
+                                              : finish(std::move(all));
+    }
     std::vector<State> parts;
     for (Index first = 0; first < end_; first += part) {
       State state = attended(first, std::min(first + part, end_));
@@ -138,6 +142,27 @@ class RowModel {
   }
 
   /// acc + P V over the keys of a block, in rising order.
+  /// Shares, divided by the whole sum and cast, times values; O is not divided again.
+  Row finish_divided(State all) {
+    all = with_sink(std::move(all));
+    const double inverse = inverse_of(all.l);
+    for (Index j = 0; j < end_; ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      if (z(j) == -kInfinity) continue;
+      const double share = plan_.division(weight_of(plan_, z(j), all.m, this->share(j)) * inverse *
+                                          std::exp2(-all.shift));
+      const double factor = plan_.scaled_p ? head_.v_scale[at] : 1;
+      const double p = factor == 1 ? share : plan_.exponential(share * factor);
+      p_.set(at, cast(plan_, p), plan_.p_format);
+    }
+    std::fill(all.acc.begin(), all.acc.end(), 0.0);
+    add_values(all, 0, end_);
+    const double scale = plan_.scaled_o ? head_.v_scale[0] : 1;
+    Row row;
+    for (double acc : all.acc) row.o.push_back(output(plan_.division(acc * scale)));
+    return with_lse(all, std::move(row));
+  }
+
   void add_values(State& state, Index first, Index last) const {
     const auto start = static_cast<std::size_t>(first);
     const auto count = static_cast<std::size_t>(last - first);
@@ -207,7 +232,7 @@ class RowModel {
   }
 
   /// A sink joins the denominator here, like a key with its own logit and no value.
-  Row finish(State all) const {
+  State with_sink(State all) const {
     if (sink_ != -kInfinity) {
       const Rounding& f32 = plan_.exponential;
       const double joint = std::max(all.m, sink_);
@@ -217,10 +242,19 @@ class RowModel {
       for (double& acc : all.acc) acc = plan_.pv(acc * factor);
       all.m = joint;
     }
+    return all;
+  }
+
+  Row finish(State all) const {
+    all = with_sink(std::move(all));
     Row row;
     double inverse = inverse_of(all.l);
     if (plan_.scaled_o) inverse = plan_.division(inverse * head_.v_scale[0]);
     for (double acc : all.acc) row.o.push_back(output(plan_.division(acc * inverse)));
+    return with_lse(all, std::move(row));
+  }
+
+  Row with_lse(const State& all, Row row) const {
     row.lse = log_sum(all);
     if (plan_.problem.lse_base == LogBase::two) row.lse = plan_.division(row.lse * kLog2e);
     return row;
