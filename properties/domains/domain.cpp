@@ -24,31 +24,6 @@
 namespace attest {
 namespace {
 
-Needs needs_of(std::string_view property) {
-  Needs needs;
-  needs.path = property == "quantised_path";
-  needs.few_queries = property == "decode_agreement" || needs.path;
-  needs.splits = property != "oracle_agreement";
-  needs.sequence = property == "cached_equals_recomputed";
-  needs.two_keys = property == "effective_scale";
-  needs.many_rows = property == "variance_scaling";
-  needs.plain_scores = needs.two_keys || needs.many_rows;
-  needs.one_hot = property == "recovered_weights";
-  needs.neighbours = property == "batch_independence";
-  needs.no_attention = property == "append_writes_its_slots" ||
-                       property == "projection_agreement" || property == "copied_pages";
-  needs.many_scores = property == "no_score_matrix";
-  needs.whole_tiles = property == "work_grows_with_scores" || property == "cached_work";
-  needs.biased = property == "projection_agreement";
-  const bool append = property == "append_writes_its_slots";
-  needs.pages = needs.path || property == "copied_pages";
-  needs.narrow = needs.pages || needs.few_queries || append || needs.neighbours ||
-                 property == "causality" || property == "convexity" || property == "rerun";
-  needs.served = needs.few_queries || append ? 50 : needs.narrow || needs.sequence ? 25 : 0;
-  needs.turns = needs.path || append;
-  return needs;
-}
-
 void draw_formats(Problem& p, const Needs& needs) {
   p.input = *rc::gen::weightedElement<Format>({{40, Format::f32},
                                                {26, Format::f16},
@@ -198,6 +173,31 @@ std::uint64_t number_of_name(std::string_view name) {  // FNV-1a
 }
 
 }  // namespace
+
+Needs needs_of(std::string_view property) {
+  Needs needs;
+  needs.path = property == "quantised_path";
+  needs.few_queries = property == "decode_agreement" || needs.path;
+  needs.splits = property != "oracle_agreement";
+  needs.sequence = property == "cached_equals_recomputed";
+  needs.two_keys = property == "effective_scale";
+  needs.many_rows = property == "variance_scaling";
+  needs.plain_scores = needs.two_keys || needs.many_rows;
+  needs.one_hot = property == "recovered_weights";
+  needs.neighbours = property == "batch_independence";
+  needs.no_attention = property == "append_writes_its_slots" ||
+                       property == "projection_agreement" || property == "copied_pages";
+  needs.many_scores = property == "no_score_matrix";
+  needs.whole_tiles = property == "work_grows_with_scores" || property == "cached_work";
+  needs.biased = property == "projection_agreement";
+  const bool append = property == "append_writes_its_slots";
+  needs.pages = needs.path || property == "copied_pages";
+  needs.narrow = needs.pages || needs.few_queries || append || needs.neighbours ||
+                 property == "causality" || property == "convexity" || property == "rerun";
+  needs.served = needs.few_queries || append ? 50 : needs.narrow || needs.sequence ? 25 : 0;
+  needs.turns = needs.path || append;
+  return needs;
+}
 
 Case draw_case(std::string_view property, std::uint64_t seed, std::uint64_t index) {
   const auto hard = hard_cases(property);

@@ -1,6 +1,8 @@
 // Extents of a drawn Problem: heads, lengths and widths, and what they may cost.
 // Knows what a property needs of its cases, not which property that is.
 #pragma once
+#include <string_view>
+
 #include "reference/problem.hpp"
 
 namespace attest {
@@ -25,6 +27,9 @@ struct Needs {
   bool turns = false;         // append: rope
   bool path = false;          // from projection to decode, in a narrow cache
 };
+
+/// Of the property of that name.
+Needs needs_of(std::string_view property);
 
 /// All extents, so that the case costs no more than it may.
 void draw_extents(Problem& p, const Needs& needs);

@@ -1,0 +1,232 @@
+// Declines are opaque, so all that is used of them is yes and no. A first accepted Problem is
+// looked for among combinations of the dimensions that kernels are most often narrow in, the
+// likeliest first; from it every dimension is tried alone.
+#include "properties/domains/served.hpp"
+
+#include <algorithm>
+
+#include "properties/ask.hpp"
+#include "properties/domains/dimensions.hpp"
+#include "reference/text.hpp"
+#include "reference/validity.hpp"
+
+namespace attest {
+namespace {
+
+constexpr std::uint64_t kQuestionsMost = 60'000;  // about a second of a worker process
+constexpr double kWorkMost = 8e6;                 // of a fitted case, in multiplications
+
+bool offers(const Subject& subject, Operation operation) {
+  switch (operation) {
+    case Operation::prefill: return static_cast<bool>(subject.prefill);
+    case Operation::decode: return static_cast<bool>(subject.decode);
+    case Operation::append: return static_cast<bool>(subject.append);
+    case Operation::projection: return static_cast<bool>(subject.projection);
+    case Operation::copy_pages: return static_cast<bool>(subject.copy_pages);
+  }
+  return false;
+}
+
+bool accepts(const Subject& subject, Operation operation, const Problem& problem) {
+  return invalidity(problem).empty() &&
+         (!subject.declines || !subject.declines(operation, problem));
+}
+
+/// What is searched together, slowest first: whatever a kernel may insist on.
+constexpr std::string_view kSearched[] = {"empty_row", "window",   "cache",    "head_dim",
+                                          "formats",   "page_size", "heads",   "lse",
+                                          "empty_lse", "causal",   "kv_lengths", "splits",
+                                          "seqlen_q"};
+// Of dimensions with many values only the first are combined; the others are tried alone later.
+constexpr std::size_t kCombined[] = {1, 2, 3, 20, 5, 5, 2, 2, 2, 2, 2, 2, 2};
+
+class Search {
+ public:
+  Search(const Subject& subject, Operation operation) : subject_(subject), operation_(operation) {
+    first_.keys = 64;
+    first_.queries = 1;
+    first_.batch = 2;
+  }
+
+  ServedOperation run() {
+    if (try_level(0, first_)) widen();
+    return std::move(found_);
+  }
+
+ private:
+  bool asked(const Problem& problem) {
+    ++found_.asked;
+    return accepts(subject_, operation_, problem);
+  }
+
+  bool try_level(std::size_t level, const Problem& problem) {
+    if (found_.asked > kQuestionsMost) return false;
+    if (level == std::size(kSearched)) {
+      if (!asked(problem)) return false;
+      found_.base = problem;
+      return true;
+    }
+    const Dimension& dimension = dimension_named(kSearched[level]);
+    const std::size_t count = std::min(kCombined[level], dimension.values.size());
+    for (std::size_t n = 0; n < count; ++n) {
+      Problem tried = problem;
+      dimension.values[n](tried);
+      put_right(tried, problem);
+      if (try_level(level + 1, tried)) return true;
+    }
+    return false;
+  }
+
+  void widen() {
+    for (const Dimension& dimension : dimensions()) {
+      std::vector<Problem>& accepted = found_.accepted.emplace_back(1, *found_.base);
+      for (const auto& edit : dimension.values) {
+        Problem tried = *found_.base;
+        edit(tried);
+        put_right(tried, *found_.base);
+        if (dimension.value(tried) == dimension.value(*found_.base)) continue;
+        if (asked(tried)) accepted.push_back(std::move(tried));
+      }
+    }
+  }
+
+  const Subject& subject_;
+  Operation operation_;
+  Problem first_;
+  ServedOperation found_;
+};
+
+double work(const Problem& p) {
+  return static_cast<double>(row_count(p)) * static_cast<double>(std::max<Index>(p.keys, 1)) *
+         static_cast<double>(p.depth + p.v_depth);
+}
+
+std::uint64_t mixed(std::uint64_t x) {  // splitmix64's finaliser
+  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31U);
+}
+
+/// Which operation the case is to be put to; nothing: none that is offered and served.
+std::optional<Operation> operation_for(std::string_view property, const Problem& problem,
+                                       const Served& served) {
+  const auto serves = [&](Operation operation) {
+    return served.operations[static_cast<std::size_t>(operation)].base.has_value();
+  };
+  const auto only = [&](Operation operation) {
+    return serves(operation) ? std::optional(operation) : std::nullopt;
+  };
+  if (property == "decode_agreement") return only(Operation::decode);
+  if (property == "append_writes_its_slots") return only(Operation::append);
+  if (property == "projection_agreement") return only(Operation::projection);
+  if (property == "copied_pages") return only(Operation::copy_pages);
+  if (property == "oracle_agreement" || property == "no_score_matrix" ||
+      property == "work_grows_with_scores") {
+    return only(Operation::prefill);
+  }
+  const Operation asked = attention_for(problem);
+  if (serves(asked)) return asked;
+  return only(asked == Operation::prefill ? Operation::decode : Operation::prefill);
+}
+
+class Fit {
+ public:
+  Fit(const Case& drawn, std::string_view property, const Subject& subject, Operation operation,
+      const ServedOperation& served)
+      : drawn_(drawn),
+        needs_(needs_of(property)),
+        subject_(subject),
+        operation_(operation),
+        served_(served),
+        // Whoever asks prefill or decode by what the Problem says must be led to the right one.
+        led_(property != "decode_agreement" && property != "oracle_agreement" &&
+             (operation == Operation::prefill || operation == Operation::decode)) {}
+
+  Case run() {
+    if (accepts(drawn_.problem)) return drawn_;
+    Case made = drawn_;
+    made.problem = *served_.base;
+    if (!accepts(made.problem)) return drawn_;
+    const auto table = dimensions();
+    for (const bool fixed : {true, false}) {
+      for (std::size_t n = 0; n < table.size(); ++n) {
+        if (table[n].fixed(needs_) != fixed) continue;
+        if (!take(made.problem, n) && fixed) return drawn_;
+      }
+    }
+    shorten(made.problem);
+    return made;
+  }
+
+ private:
+  bool accepts(const Problem& problem) const {
+    if (led_ && attention_for(problem) != operation_) return false;
+    return attest::accepts(subject_, operation_, problem);
+  }
+
+  bool moves(Problem& problem, const Dimension& dimension, const Problem& from) const {
+    Problem tried = problem;
+    dimension.take(tried, from);
+    put_right(tried, problem);
+    if (!accepts(tried)) return false;
+    problem = std::move(tried);
+    return true;
+  }
+
+  /// Whether it is as drawn.
+  bool take(Problem& problem, std::size_t n) const {
+    const Dimension& dimension = dimensions()[n];
+    if (dimension.value(problem) == dimension.value(drawn_.problem) &&
+        dimension.name != "query_lengths" && dimension.name != "kv_lengths") {
+      return true;
+    }
+    if (moves(problem, dimension, drawn_.problem)) return true;
+    const std::vector<Problem>& others = served_.accepted[n];
+    const std::uint64_t hash = mixed(drawn_.seed * 64 + n + 1);
+    if (others.size() > 1) moves(problem, dimension, others[hash % others.size()]);
+    return false;
+  }
+
+  /// Widths may have grown: lengths give way, where they mean nothing to the property.
+  void shorten(Problem& problem) const {
+    if (dimension_named("seqlen_kv").fixed(needs_)) return;
+    while (work(problem) > kWorkMost && std::max(problem.queries, problem.keys) > 1) {
+      const Problem before = problem;
+      Index& longer = problem.queries > problem.keys ? problem.queries : problem.keys;
+      longer = (longer + 1) / 2;
+      put_right(problem, before);
+      if (accepts(problem)) continue;
+      problem = before;
+      return;
+    }
+  }
+
+  const Case& drawn_;
+  Needs needs_;
+  const Subject& subject_;
+  Operation operation_;
+  const ServedOperation& served_;
+  bool led_;
+};
+
+}  // namespace
+
+Served probe(const Subject& subject) {
+  Served served;
+  for (std::size_t n = 0; n < kOperationCount; ++n) {
+    const auto operation = static_cast<Operation>(n);
+    if (offers(subject, operation)) served.operations[n] = Search(subject, operation).run();
+  }
+  return served;
+}
+
+Case fitted(const Case& drawn, std::string_view property, const Subject& subject,
+            const Served& served) {
+  const auto operation = operation_for(property, drawn.problem, served);
+  if (!operation) return drawn;
+  return Fit(drawn, property, subject, *operation,
+             served.operations[static_cast<std::size_t>(*operation)])
+      .run();
+}
+
+}  // namespace attest
