@@ -16,9 +16,11 @@
 #include <tuple>
 #include <utility>
 
+#include "fuzz/confirmation.hpp"
+#include "fuzz/plan.hpp"
 #include "fuzz/setting.hpp"
-#include "fuzz/shrink.hpp"
 #include "fuzz/tally.hpp"
+#include "fuzz/ticket.hpp"
 #include "properties/domains/domain.hpp"
 #include "reference/text.hpp"
 
@@ -40,33 +42,22 @@ constexpr std::uint64_t kDeclinedFirst = 3;
 constexpr std::uint64_t kOffered = kDeclinedFirst + 1;
 // Draws of one case are as far apart as indices of a campaign never are.
 constexpr int kDrawShift = 40;
-
-/// A number, what it stands for, and what was seen.
-struct Ticket {
-  std::uint64_t number = 0;
-  std::size_t property = 0;          // index into the campaign's properties
-  bool drawn = false;                // false: from options.first
-  std::uint64_t campaign_index = 0;  // of drawn ones: counted over all properties
-  Case test_case;
-  std::optional<Setting> setting;
-  Observation seen;
-  std::vector<std::string> declines;                            // why earlier draws were declined
-  std::optional<std::pair<Case, Observation>> first_draw = {};  // when it was
-  enum class State : std::uint8_t { ran, passed_over, lost } state = State::passed_over;
-};
+// An aimed case that was declined so often is drawn unaimed: its cell may be closed.
+constexpr std::uint64_t kAimedDraws = 3;
+// What failed and did not fail again closes a property too, but later: a flaw that comes and goes
+// may yet show twice in a row.
+constexpr std::uint64_t kUnreproducedMost = 8;
 
 class Campaign {
  public:
-  Campaign(const CampaignOptions& options, const CampaignEvents& events,
-           const std::atomic<bool>& stop)
-      : options_(options), events_(events), stop_(stop) {
-    for (const std::string& name : options.properties) property_named(name);
-    for (const Property& property : catalogue()) {
-      if (options.properties.empty() ||
-          std::ranges::find(options.properties, property.name) != options.properties.end()) {
-        properties_.push_back(&property);
-      }
-    }
+  Campaign(const std::function<Subject()>& make_subject, const CampaignOptions& options,
+           const CampaignEvents& events, const std::atomic<bool>& stop)
+      : make_subject_(make_subject),
+        options_(options),
+        events_(events),
+        stop_(stop),
+        properties_(properties_named(options.properties)),
+        plan_(properties_, options.first_index) {
     for (const PropertyCase& check : options.first) {
       const auto at = std::ranges::find(properties_, &property_named(check.property));
       if (at == properties_.end()) continue;
@@ -88,6 +79,7 @@ class Campaign {
       for (const Subject& subject : subjects) threads.emplace_back([&] { work(subject); });
     }
     run_.version = version();
+    note_offered(run_, subjects.front());
     run_.subject = subjects.front().description.name;
     run_.numerics = subjects.front().description.numerics;
     run_.emulation = options_.emulation;
@@ -126,7 +118,7 @@ class Campaign {
         ticket.state = Ticket::State::lost;
         fail(error.what(), ticket);
       }
-      hand_in(std::exchange(ticket, {}), subject);
+      hand_in(std::exchange(ticket, {}));
     }
   }
 
@@ -151,10 +143,16 @@ class Campaign {
         continue;
       }
       const std::uint64_t index = options_.first_index + (next_ - first_.size());
+      if (!plan_.knows(index)) {
+        changed_.wait_for(lock, kProgressEvery);
+        continue;
+      }
       ticket.number = next_++;
       ticket.drawn = true;
       ticket.property = static_cast<std::size_t>(index % properties_.size());
       ticket.campaign_index = index;
+      ticket.draw_index = plan_.draw_index(index);
+      ticket.aim = plan_.aim(index);
       if (!closed_[ticket.property]) {
         ++in_hand_;
         return true;
@@ -168,9 +166,11 @@ class Campaign {
     ticket.setting = setting_for(subject, ticket);
     if (!ticket.drawn) return check_once(subject, ticket);
     for (std::uint64_t draw = 0; draw < kDrawsMost; ++draw) {
-      const std::uint64_t index = ticket.campaign_index / properties_.size();
       ticket.test_case = draw_case(properties_[ticket.property]->name, options_.seed,
-                                   index + (draw << kDrawShift));
+                                   ticket.draw_index + (draw << kDrawShift));
+      if (ticket.aim != nullptr && draw < kAimedDraws) {
+        ticket.test_case = aimed(ticket.test_case, *ticket.aim);
+      }
       check_once(subject, ticket);
       const Verdict& verdict = ticket.seen.verdict;
       if (verdict.outcome != Outcome::declined || once_[ticket.property]) return;
@@ -218,7 +218,7 @@ class Campaign {
 
   /// Whoever hands in the lowest missing number counts it and all that wait behind it; the others
   /// go on running cases meanwhile.
-  void hand_in(Ticket handed, const Subject& subject) {
+  void hand_in(Ticket handed) {
     std::unique_lock lock(mutex_);
     const std::uint64_t number = handed.number;
     waiting_.emplace(number, std::move(handed));
@@ -231,13 +231,17 @@ class Campaign {
       const bool counts = ticket.state == Ticket::State::ran && !closed_[ticket.property] && !deaf_;
       lock.unlock();
       if (counts && ticket.drawn) settle(ticket);
-      const bool closes = counts && count_safely(ticket, subject);
+      const bool closes = counts && count_safely(ticket);
       lock.lock();
+      if (counts && ticket.aim != nullptr && !hits(ticket)) plan_.missed(*ticket.aim);
       if (closes) closed_[ticket.property] = true;
       if (ticket.state == Ticket::State::lost) lost_ = std::min(lost_, ticket.number);
       if (ticket.drawn && ticket.state != Ticket::State::passed_over) --in_hand_;
       if (ticket.drawn && counts) ++drawn_counted_;
       ++counted_;
+      if (counted_ >= first_.size()) {
+        plan_.counted(options_.first_index + (counted_ - first_.size()), run_);
+      }
       changed_.notify_all();
     }
     counting_ = false;
@@ -257,10 +261,16 @@ class Campaign {
     if (declined == kDeclinedFirst) once = true;
   }
 
+  bool hits(const Ticket& ticket) const {
+    const Operation operation = *properties_[ticket.property]->central_to;
+    return is_sharp(operation, ticket.seen.verdict) &&
+           cell_of(operation, ticket.test_case, ticket.seen) == ticket.aim->cell;
+  }
+
   /// A listener that throws (a full disk) ends the campaign, not the program.
-  bool count_safely(const Ticket& ticket, const Subject& subject) {
+  bool count_safely(Ticket& ticket) {
     try {
-      return count_ticket(ticket, subject);
+      return count_ticket(ticket);
     } catch (const std::exception& error) {
       deaf_ = true;
       fail(error.what(), ticket);
@@ -269,43 +279,54 @@ class Campaign {
   }
 
   /// True when its property is to be closed. Only one thread at a time is here.
-  bool count_ticket(const Ticket& ticket, const Subject& subject) {
-    bool closes = false;
+  bool count_ticket(Ticket& ticket) {
+    const bool failed = fails(ticket.seen);
+    std::optional<Finding> finding;
+    if (failed) finding = finding_of(ticket);
     count_redrawn(run_, ticket.property, ticket.declines);
     count(run_, ticket.property, ticket.test_case, ticket.seen);
     if (ticket.setting) ++run_.models[model_of(*ticket.setting)];
     done_ = ticket.number + 1;
-    if (fails(ticket.seen)) {
-      const Property& property = *properties_[ticket.property];
-      keep(shrunk(property, ticket, subject));
-      const auto kind = std::pair(ticket.property, kind_of(ticket.seen));
-      closes = ++kinds_[kind] >= options_.findings_per_property;
-    }
+    if (finding) keep(std::move(*finding));
     const auto now = Clock::now();
-    if (events_.progress && (fails(ticket.seen) || now - progress_ >= kProgressEvery)) {
+    if (events_.progress && (failed || now - progress_ >= kProgressEvery)) {
       progress_ = now;
       run_.seconds = elapsed();
       run_.next_index = next_index();
       const std::lock_guard lock(events_mutex_);
       events_.progress(run_, share_done(ticket.number));
     }
-    return closes;
+    if (!failed) return false;
+    const std::string kind = finding ? kind_of(ticket.seen) : "unreproduced";
+    return ++kinds_[std::pair(ticket.property, kind)] >=
+           (finding ? options_.findings_per_property : kUnreproducedMost);
   }
 
-  Finding shrunk(const Property& property, const Ticket& ticket, const Subject& subject) {
+  /// What a fresh subject makes of a case that failed. Nothing: it does not fail again, and is
+  /// counted as what it was the second time.
+  std::optional<Finding> finding_of(Ticket& ticket) {
     ShrinkEvents events;
     events.about_to_run = [&](const PropertyCase& check) { announce(check); };
     events.stop = [this] { return stop_.load(); };
+    const PropertyCase check = check_of(ticket);
+    Finding whole;
+    whole.property = check.property;
+    whole.found = whole.shrunk = check.test_case;
+    whole.setting = check.setting;
+    whole.verdict = ticket.seen.verdict;
     try {
-      return shrink_observed(subject, check_of(ticket), ticket.seen, options_, events);
+      Observation again;
+      auto finding = confirmed(make_subject_, check, ticket.seen, options_, events, again);
+      if (!finding) {
+        run_.unreproduced.push_back(
+            {check.property, check.test_case, check.setting,
+             fmt::format("{}: {}", kind_of(ticket.seen), ticket.seen.verdict.why)});
+      }
+      ticket.seen = std::move(again);
+      return finding;
     } catch (const std::exception& error) {
       fail(error.what(), ticket);
     }
-    Finding whole;
-    whole.property = property.name;
-    whole.found = whole.shrunk = ticket.test_case;
-    whole.setting = ticket.setting;
-    whole.verdict = ticket.seen.verdict;
     return whole;
   }
 
@@ -335,11 +356,12 @@ class Campaign {
     return std::min(share, 1.0);
   }
 
+  const std::function<Subject()>& make_subject_;
   const CampaignOptions& options_;
   const CampaignEvents& events_;
   const std::atomic<bool>& stop_;
   const Clock::time_point start_ = Clock::now();
-  std::vector<const Property*> properties_;
+  const std::vector<const Property*> properties_;
   std::vector<Ticket> first_;
 
   std::mutex mutex_;  // what follows, up to the next mutex
@@ -349,6 +371,7 @@ class Campaign {
   std::uint64_t in_hand_ = 0;        // drawn tickets handed out and not yet counted
   std::uint64_t drawn_counted_ = 0;  // drawn tickets that are part of the run
   std::map<std::uint64_t, Ticket> waiting_;
+  Plan plan_;
   std::vector<bool> closed_;  // by property
   bool counting_ = false;     // some thread is counting: the run and what follows it are its own
   std::string error_;
@@ -374,7 +397,7 @@ std::string_view version() {
 
 Run run_campaign(const std::function<Subject()>& make_subject, const CampaignOptions& options,
                  const CampaignEvents& events, const std::atomic<bool>& stop) {
-  Campaign campaign(options, events, stop);
+  Campaign campaign(make_subject, options, events, stop);
   std::vector<Subject> subjects;
   for (unsigned i = 0; i < std::max(options.threads, 1U); ++i) subjects.push_back(make_subject());
   return campaign.run(subjects);

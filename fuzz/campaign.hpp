@@ -37,10 +37,12 @@ struct CampaignEvents {
   std::function<void(const Run& so_far, double share_done)> progress;
 };
 
-/// `make_subject` is called once per thread, before anything runs; what it throws is passed on.
-/// Stops early, with what it has, when `stop` is set. With a budget of cases nothing in the Run but
-/// its seconds depends on the number of threads. When a check throws, the others finish what they
-/// began, findings are kept, and Run::error says what happened.
+/// `make_subject` is called once per thread, before anything runs, when what it throws is passed
+/// on; then, from one thread at a time, for every case that failed: what does not fail again on a
+/// fresh subject is no finding, but goes to Run::unreproduced. Stops early, with what it has, when
+/// `stop` is set. With a budget of cases nothing in the Run but its seconds depends on the number
+/// of threads. When a check throws, the others finish what they began, findings are kept, and
+/// Run::error says what happened.
 Run run_campaign(const std::function<Subject()>& make_subject, const CampaignOptions& options,
                  const CampaignEvents& events, const std::atomic<bool>& stop);
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "fuzz/declared.hpp"
 #include "fuzz/run.hpp"
 #include "properties/fills.hpp"
 #include "reference/text.hpp"
@@ -29,6 +30,7 @@ std::uint64_t mixed(std::uint64_t digest, const std::byte* bytes, std::size_t co
 Reply watched(Reply reply, Observation& seen) {
   ++seen.replies;
   seen.counters += reply.counters;
+  seen.kernels.insert(reply.kernels.begin(), reply.kernels.end());
   if (reply.fault) {
     if (seen.fault_kind.empty()) seen.fault_kind = reply.fault->kind;
     return reply;
@@ -131,12 +133,25 @@ const Property& property_named(std::string_view name) {
                                        : fmt::format("did you mean '{}'?", near)));
 }
 
+std::vector<const Property*> properties_named(const std::vector<std::string>& names) {
+  for (const std::string& name : names) property_named(name);
+  std::vector<const Property*> properties;
+  for (const Property& property : catalogue()) {
+    if (names.empty() || std::ranges::find(names, property.name) != names.end()) {
+      properties.push_back(&property);
+    }
+  }
+  return properties;
+}
+
 std::string kind_of(const Observation& seen) {
   switch (seen.verdict.outcome) {
     case Outcome::holds:
       return "holds";
     case Outcome::violated:
-      return "violated";
+      if (seen.verdict.refused_by.empty()) return "violated";
+      return fmt::format("violated: {}",
+                         seen.verdict.refused_by == "order_free" ? "order_free" : "by order");
     case Outcome::vacuous:
       return "vacuous";
     case Outcome::declined:
@@ -145,6 +160,18 @@ std::string kind_of(const Observation& seen) {
       return seen.fault_kind.empty() ? "faulted" : "faulted: " + seen.fault_kind;
   }
   return {};
+}
+
+std::uint64_t digest_of(const Observation& seen) {
+  std::uint64_t digest = digest_of(Tensor{});
+  for (const std::uint64_t part : {seen.replies, seen.o_digest, seen.lse_digest}) {
+    std::array<std::byte, 8> little{};
+    for (std::size_t i = 0; i < little.size(); ++i) {
+      little[i] = static_cast<std::byte>(part >> (8 * i));
+    }
+    digest = mixed(digest, little.data(), little.size());
+  }
+  return digest;
 }
 
 std::uint64_t digest_of(const Tensor& tensor, std::uint64_t digest) {
@@ -169,6 +196,11 @@ Observation observe(const Subject& subject, const Property& property, const Prob
   watcher.decode = watching(subject.decode, seen);
   watcher.append = watching(subject.append, seen);
   watcher.projection = watching(subject.projection, seen);
+  watcher.precision_for = [&](Operation operation, const Problem& asked) {
+    const PrecisionPath path = precision_of(subject, operation, asked);
+    widen(seen.declared, path);
+    return path;
+  };
   seen.verdict = property.check(watcher, problem, values);
   return seen;
 }

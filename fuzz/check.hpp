@@ -3,9 +3,12 @@
 // here knows of campaigns.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "properties/property.hpp"
 
@@ -27,16 +30,25 @@ PropertyCase parse_check(std::string_view line);
 /// Throws Error for an unknown name, suggesting the nearest.
 const Property& property_named(std::string_view name);
 
+/// The named ones in catalogue order; all of them where none is named. Throws as property_named.
+std::vector<const Property*> properties_named(const std::vector<std::string>& names);
+
 /// A verdict, and what the subject was seen to do while it came about.
 struct Observation {
   Verdict verdict;
-  std::string fault_kind;        // of the first faulted reply; empty: none
-  std::uint64_t replies = 0;     // calls of the subject
-  std::uint64_t o_digest = 0;    // of the bits of every O, in order
-  std::uint64_t lse_digest = 0;  // of the bits of every LSE, in order
-  Counters counters;             // over all replies
+  std::string fault_kind;                  // of the first faulted reply; empty: none
+  std::uint64_t replies = 0;               // calls of the subject
+  std::uint64_t o_digest = 0;              // of the bits of every O, in order
+  std::uint64_t lse_digest = 0;            // of the bits of every LSE, in order
+  Counters counters;                       // over all replies
+  std::set<std::string> kernels;           // launched by any of them
+  std::map<std::string, double> declared;  // the widest of every precision path asked for
 };
-/// "violated", "faulted: memcheck": two findings of one property and one kind are one.
+/// Of all that the subject returned, in order: two machines that agree in it saw the same.
+std::uint64_t digest_of(const Observation& seen);
+
+/// "violated", "violated: order_free" where even the bound that knows no order refuses, "faulted:
+/// memcheck": two findings of one property and one kind are one.
 std::string kind_of(const Observation& seen);
 
 Observation observe(const Subject& subject, const Property& property, const Problem& problem,

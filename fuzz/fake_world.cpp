@@ -32,7 +32,9 @@ Verdict first_number_is_zero(const Subject& subject, const Problem& problem, con
   verdict.error = reply.o.at(0);
   verdict.outcome = verdict.error > verdict.bound ? Outcome::violated : Outcome::holds;
   verdict.margin = verdict.error / verdict.bound;
+  if (verdict.outcome == Outcome::violated && problem.ring > 0) verdict.refused_by = "order_free";
   verdict.power = {{"zeros", problem.causal}};
+  verdict.sight = problem.causal ? Sight::sharp : Sight::blind;
   return verdict;
 }
 
@@ -53,8 +55,8 @@ std::span<const Property> catalogue() {
   static constexpr std::array kCatalogue{
       Property{"first", "the first number is at most 1", first_number_is_zero},
       Property{"second", "the first number is at most 1, again", first_number_is_zero},
-      Property{"third", "the first number is at most 1, once more", first_number_is_zero,
-               explained}};
+      Property{"third", "the first number is at most 1, once more", first_number_is_zero, explained,
+               Operation::prefill}};
   return kCatalogue;
 }
 
@@ -147,6 +149,13 @@ std::string fingerprint(const Run& run) {
   for (const auto& [name, power] : run.power) {
     text += fmt::format("{} {}/{}\n", name, power.refused, power.cases);
   }
+  for (const auto& [name, cell] : run.cells) {
+    text += fmt::format("{} {}/{} {}\n", name, cell.sharp, cell.cases, print(cell.smallest));
+  }
+  for (const auto& [name, sight] : run.sight) {
+    text += fmt::format("{} {}/{}\n", name, sight.sharp, sight.answered);
+  }
+  for (const Unreproduced& once : run.unreproduced) text += once.what + "\n";
   for (const auto& [name, cases] : run.features) text += fmt::format("{} {}\n", name, cases);
   for (const auto& [name, cases] : run.models) text += fmt::format("{} {}\n", name, cases);
   return text;

@@ -1,6 +1,7 @@
 // A world without attention for the unit tests of this folder: three properties that only ask
-// whether the subject's first number is 0, a drawing of cases that is a hash, and subjects that are
-// wrong exactly when a test says so. Linked in place of properties/.
+// whether the subject's first number is 0 (the third is central to prefill, and sharp where
+// causal), a drawing of cases that is a hash, and subjects that are wrong exactly when a test says
+// so. Linked in place of properties/.
 #pragma once
 #include <functional>
 #include <string>

@@ -18,7 +18,9 @@ FakeBehaviour accepting(bool (*accepted)(const Problem&)) {
 TEST(Redraw, WhatIsDeclinedIsDrawnAgain) {
   // One problem in twenty is accepted.
   const FakeBehaviour choosy = accepting([](const Problem& p) { return p.queries <= 2; });
-  const attest::Run result = run_against(choosy, cases(300));
+  CampaignOptions unaimed = cases(300);
+  unaimed.properties = {"first", "second"};
+  const attest::Run result = run_against(choosy, unaimed);
   EXPECT_EQ(result.cases(), 300U);
   std::uint64_t held = 0, redrawn = 0;
   for (const PropertyTally& tally : result.tallies) {

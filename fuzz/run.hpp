@@ -23,6 +23,18 @@ struct Finding {
   std::optional<Setting> setting;  // under which both were run; nothing on a GPU
   Verdict verdict;                 // on `shrunk`
   std::uint64_t shrink_steps = 0;
+  std::string found_why = {};      // of the verdict on `found`, with its diagnosis
+  std::uint64_t digest = 0;        // of all that was returned for `shrunk`, faults aside
+  std::string version = {};        // of the program that found it
+  std::uint64_t subject_hash = 0;  // of the subject's file; 0: it has none
+};
+
+/// What failed once, and not again when it was put to a fresh subject: no finding.
+struct Unreproduced {
+  std::string property;
+  Case test_case;
+  std::optional<Setting> setting;
+  std::string what;  // what was seen the first time
 };
 
 inline constexpr std::size_t kDeclinesMax = 20;
@@ -39,10 +51,37 @@ struct PropertyTally {
   // Why cases and draws were declined, and how many for that reason. A reason may quote extents, so
   // only the first kDeclinesMax are kept apart; the rest count as kOtherReasons.
   std::map<std::string, std::uint64_t> declines;
+  /// Cases in which something was compared, or the subject died of being asked.
+  std::uint64_t judged() const { return held + violated + faulted; }
 };
 
 struct PowerTally {
   std::uint64_t refused = 0, cases = 0;  // of `cases` in which it was tried
+};
+
+/// What the bounds could have told, over cases of one kind that the subject answered.
+struct SightTally {
+  std::uint64_t answered = 0;   // compared, or nothing was promised of it
+  std::uint64_t unbounded = 0;  // of these: of most of its numbers nothing was promised
+  std::uint64_t blind = 0;      // of these: no wrong answer but zeros would have been refused
+  std::uint64_t sharp = 0;      // of these: at least half of the wrong answers would have been
+};
+
+/// Cases that came to the same code by the same kind of input: operation, kernels launched, input
+/// format, cache format, keys a multiple of kTileKeys or not.
+struct CellTally {
+  Operation operation = Operation::prefill;
+  std::string kernels;  // joined by '+'; empty where unknown
+  std::uint64_t cases = 0, sharp = 0;
+  Case smallest;  // of those seen: what later cases are drawn alike to
+};
+inline constexpr Index kTileKeys = 64;
+
+/// The widest that any precision path was, of one of its numbers.
+struct WidestDeclaration {
+  double size = 0;
+  std::string property;
+  Case test_case;
 };
 
 /// Of this program, e.g. "0.1.0".
@@ -72,10 +111,16 @@ struct Run {
   std::vector<PropertyTally> tallies;       // in catalogue order
   std::map<std::string, PowerTally> power;  // by wrong answer
   std::vector<Finding> findings;  // one per (property, kind of failure), first found first
-  std::map<std::string, std::uint64_t> features;  // how many cases had causal, window, gqa, ...
-  std::map<std::string, std::uint64_t> models;    // cases per numeric model; empty on a GPU
+  std::map<std::string, std::uint64_t> features;    // how many cases had causal, window, gqa, ...
+  std::map<std::string, std::uint64_t> models;      // cases per numeric model; empty on a GPU
+  std::vector<Operation> offered;                   // whose functions are there
+  std::vector<Unreproduced> unreproduced;           // first seen first
+  std::map<std::string, SightTally> sight;          // by operation, and by stratum of its cases
+  std::map<std::string, CellTally> cells;           // by cell_of (steering.hpp)
+  std::map<std::string, WidestDeclaration> widest;  // by name of the number
   Counters counters;  // of all that the subject was asked; 0 where nothing counts
   std::uint64_t cases() const;
+  std::uint64_t judged() const;
 };
 
 }  // namespace attest

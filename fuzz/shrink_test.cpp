@@ -173,6 +173,20 @@ TEST(Shrink, DoesNotCrossFromOneKindOfFaultToAnother) {
   EXPECT_EQ(shrink(subject, property, start, verdict, {}).shrunk.problem.keys, 10);
 }
 
+TEST(Shrink, DoesNotCrossFromAnErrorBeyondAnyOrderToASmallerOne) {
+  // Of a ring the fake world's bound that knows no order refuses the answer, else only another.
+  const Subject subject =
+      fake_subject({[](const Problem&, const Values&) { return true; }, {}, {}});
+  const Property& property = property_named("first");
+  const Case start = parse_case("q=1x1x1x4 kv=1x9x4 causal window=2,inf ring=3");
+  const Observation seen = observe(subject, property, start);
+  EXPECT_EQ(kind_of(seen), "violated: order_free");
+  EXPECT_GT(shrink(subject, property, start, seen.verdict, {}).shrunk.problem.ring, 0);
+  Observation sharper = seen;
+  sharper.verdict.refused_by = "quantised";
+  EXPECT_EQ(kind_of(sharper), "violated: by order");
+}
+
 TEST(Shrink, StopsAtItsNumberOfStepsAndWhenAsked) {
   const Subject subject = fake_subject(
       {[](const Problem& p, const Values&) { return p.keys >= 30 && p.causal && p.bias; }, {}, {}});

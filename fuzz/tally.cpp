@@ -1,9 +1,11 @@
 // Counting, and nothing else.
 #include "fuzz/tally.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "fuzz/features.hpp"
+#include "fuzz/steering.hpp"
 
 namespace attest {
 namespace {
@@ -49,12 +51,26 @@ std::uint64_t Run::cases() const {
   return sum;
 }
 
+std::uint64_t Run::judged() const {
+  std::uint64_t sum = 0;
+  for (const PropertyTally& tally : tallies) sum += tally.judged();
+  return sum;
+}
+
 void open_tallies(Run& run, std::span<const Property* const> properties) {
   for (const Property* property : properties) {
     PropertyTally& tally = run.tallies.emplace_back();
     tally.property = property->name;
     tally.statement = property->statement;
   }
+}
+
+void note_offered(Run& run, const Subject& subject) {
+  if (subject.prefill) run.offered.push_back(Operation::prefill);
+  if (subject.decode) run.offered.push_back(Operation::decode);
+  if (subject.append) run.offered.push_back(Operation::append);
+  if (subject.projection) run.offered.push_back(Operation::projection);
+  if (subject.copy_pages) run.offered.push_back(Operation::copy_pages);
 }
 
 bool fails(const Observation& seen) {
@@ -77,6 +93,12 @@ void count(Run& run, std::size_t property, const Case& test_case, const Observat
     ++told.cases;
     if (power.refused) ++told.refused;
   }
+  for (const auto& [name, size] : seen.declared) {
+    WidestDeclaration& widest = run.widest[name];
+    if (widest.property.empty() || size > widest.size) widest = {size, tally.property, test_case};
+  }
+  const auto known = std::ranges::find(catalogue(), tally.property, &Property::name);
+  if (known != catalogue().end()) count_sight(run, *known, test_case, seen);
   if (verdict.outcome != Outcome::holds && !fails(seen)) return;
   if (verdict.compared > 0) tally.compared += static_cast<std::uint64_t>(verdict.compared);
   for (const std::string& feature : features_of(test_case)) ++run.features[feature];

@@ -12,6 +12,9 @@ namespace attest {
 /// One empty tally per property, in the order given.
 void open_tallies(Run& run, std::span<const Property* const> properties);
 
+/// Which operations it has functions for.
+void note_offered(Run& run, const Subject& subject);
+
 /// Counts `seen` in run.tallies[property], and what the case tried and could have told. A case that
 /// was declined or came out vacuous has tried nothing.
 void count(Run& run, std::size_t property, const Case& test_case, const Observation& seen);

@@ -9,16 +9,11 @@
 #include "reference/bound/acceptance.hpp"
 
 namespace attest {
+namespace {
 
-Verdict judge_agreement(const Subject& subject, Operation operation, const Problem& problem,
-                        const Values& values) {
-  const Answer answer = ask(subject, operation, problem, values);
-  if (answer.instead) return *answer.instead;
-
-  const Acceptance accepted =
-      acceptance(problem, values, precision_of(subject, operation, problem));
-  const Tensor& o = answer.reply.o;
-  const Tensor& lse = answer.reply.lse;
+Verdict judged(const Problem& problem, const Reply& reply, const Acceptance& accepted) {
+  const Tensor& o = reply.o;
+  const Tensor& lse = reply.lse;
   Judge judge;
   for_each_row(problem, [&](Index b, Index h, Index i) {
     for (Index c = 0; c < problem.v_depth; ++c) {
@@ -27,9 +22,35 @@ Verdict judge_agreement(const Subject& subject, Operation operation, const Probl
     if (!wants_lse(problem)) return;
     judge.accepted(lse.at(b, h, i, 0), accepted.lse, lse.offset(b, h, i, 0), {b, h, i, 0}, "lse");
   });
-  Verdict verdict = judge.verdict("no row to judge, or none with a finite bound");
-  if (verdict.outcome == Outcome::holds) {
-    verdict.power = measure_power(problem, values, accepted);
+  return judge.verdict("no row to judge, or none with a finite bound");
+}
+
+/// The weakest bound that refuses a reply that was refused: that of the order of the sums is
+/// narrower, and what it alone refuses is another, smaller error.
+std::string refused_by(const Problem& problem, const Values& values, const Reply& reply,
+                       const PrecisionPath& path) {
+  Strength least = Strength::order_free;
+  for (; least != Strength::quantised; least = Strength(static_cast<int>(least) + 1)) {
+    const Acceptance accepted = acceptance(problem, values, path, least);
+    if (judged(problem, reply, accepted).outcome == Outcome::violated) break;
+  }
+  return std::string(kStrengthNames[static_cast<std::size_t>(least)]);
+}
+
+}  // namespace
+
+Verdict judge_agreement(const Subject& subject, Operation operation, const Problem& problem,
+                        const Values& values) {
+  const Answer answer = ask(subject, operation, problem, values);
+  if (answer.instead) return *answer.instead;
+
+  const PrecisionPath path = precision_of(subject, operation, problem);
+  const Acceptance accepted = acceptance(problem, values, path);
+  Verdict verdict = judged(problem, answer.reply, accepted);
+  if (verdict.outcome == Outcome::holds) measure_power(problem, values, accepted, verdict);
+  if (verdict.outcome == Outcome::vacuous && verdict.unbounded > 0) verdict.sight = Sight::blind;
+  if (verdict.outcome == Outcome::violated) {
+    verdict.refused_by = refused_by(problem, values, answer.reply, path);
   }
   return verdict;
 }

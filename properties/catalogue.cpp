@@ -6,12 +6,12 @@ namespace attest {
 std::span<const Property> catalogue() {
   static constexpr Property kProperties[] = {
       {"oracle_agreement", "prefill: O and LSE lie within what the declared precision path allows.",
-       oracle_agreement, explain_oracle_agreement},
+       oracle_agreement, explain_oracle_agreement, Operation::prefill},
       {"decode_agreement",
        "decode over a cache with spare slots, in any number of splits: O and LSE lie within what "
        "the "
        "declared precision path allows.",
-       decode_agreement, explain_decode_agreement},
+       decode_agreement, explain_decode_agreement, Operation::decode},
       {"row_sums", "with V = 1 every output is 1 (or what the sink leaves), within the bound.",
        row_sums},
       {"recovered_weights",
@@ -34,15 +34,15 @@ std::span<const Property> catalogue() {
       {"append_writes_its_slots",
        "append puts the given rows into their slots, turned, scaled and rounded as asked, drops "
        "what lies behind the capacity, and touches nothing else.",
-       append_writes_its_slots},
+       append_writes_its_slots, nullptr, Operation::append},
       {"copied_pages", "a copied page holds the bits of its source; no other page changes.",
-       copied_pages},
+       copied_pages, nullptr, Operation::copy_pages},
       {"quantised_path",
        "projection, rope, append to a scaled cache and split decode give the rows of one pass over "
        "unrounded keys and values, within what 8 bits can lose.",
        quantised_path},
       {"projection_agreement", "Y = X W + bias within what its sum may lose, plus one rounding.",
-       projection_agreement},
+       projection_agreement, nullptr, Operation::projection},
       {"convexity", "every output lies within the bound of the hull of the visible values.",
        convexity},
       {"batch_independence",

@@ -24,7 +24,10 @@ bool Judge::worst(double error, double bound, const Where& where) {
 
 void Judge::within(double got, double truth, double bound, const Where& where,
                    std::string_view what) {
-  if (bound == kInfinity) return;
+  if (bound == kInfinity) {
+    ++verdict_.unbounded;
+    return;
+  }
   const bool special = !std::isfinite(truth);
   const bool met = std::isnan(truth) ? std::isnan(got) : got == truth;
   double error = met ? 0 : std::abs(got - truth);
@@ -42,7 +45,10 @@ void Judge::within(double got, double truth, double bound, const Where& where,
 void Judge::accepted(double got, const Accepted& elements, Index flat, const Where& where,
                      std::string_view what) {
   const auto at = static_cast<std::size_t>(flat);
-  if (elements.radius[at] == kInfinity) return;
+  if (elements.radius[at] == kInfinity) {
+    ++verdict_.unbounded;
+    return;
+  }
   const bool met = elements.accepts(got, at);
   const double error = elements.error_of(got, at), radius = elements.radius[at];
   const bool is_worst = worst(error, std::isfinite(elements.centre[at]) ? radius : 0, where);
@@ -80,7 +86,11 @@ void Judge::demand(bool so, double got, const Where& where, std::string_view wha
 Verdict Judge::verdict(std::string_view nothing) const {
   Verdict result = verdict_;
   if (result.outcome == Outcome::violated) return result;
-  if (result.compared == 0) return vacuous(std::string(nothing));
+  if (result.compared == 0) {
+    Verdict none = vacuous(std::string(nothing));
+    none.unbounded = result.unbounded;
+    return none;
+  }
   result.outcome = Outcome::holds;
   result.why = fmt::format("{} numbers judged", result.compared);
   return result;

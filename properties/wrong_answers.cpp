@@ -273,13 +273,30 @@ Trials try_wrong_answers(const Problem& problem, const Values& values, const Acc
   return trials;
 }
 
+Sight sight_of(const Trials& trials) {
+  if (trials.tried.empty()) return Sight::unknown;
+  if (!trials.o.refused) return Sight::blind;
+  const auto refused = std::count_if(trials.tried.begin(), trials.tried.end(),
+                                     [](const Trial& t) { return t.fate == Fate::refused; });
+  const bool half = 2 * static_cast<std::size_t>(refused) >= trials.tried.size();
+  return half ? Sight::sharp : Sight::coarse;
+}
+
+void measure_power(const Problem& problem, const Values& values, const Acceptance& accepted,
+                   Verdict& verdict) {
+  const Trials trials = Trying(problem, values, accepted, true, true).run();
+  // Where one key is seen its value is the answer: no bound could tell of a weight.
+  verdict.sight = trials.o.other ? sight_of(trials) : Sight::unknown;
+  for (const auto& [name, fate] : trials.tried) {
+    verdict.power.push_back({std::string(name), fate == Fate::refused});
+  }
+}
+
 std::vector<Power> measure_power(const Problem& problem, const Values& values,
                                  const Acceptance& accepted) {
-  std::vector<Power> power;
-  for (const auto& [name, fate] : Trying(problem, values, accepted, true, true).run().tried) {
-    power.push_back({std::string(name), fate == Fate::refused});
-  }
-  return power;
+  Verdict verdict;
+  measure_power(problem, values, accepted, verdict);
+  return verdict.power;
 }
 
 }  // namespace attest

@@ -66,7 +66,14 @@ inline bool blind(const Trials& trials) {
 Trials try_wrong_answers(const Problem& problem, const Values& values, const Acceptance& accepted,
                          const Given& given);
 
-/// The same of O and LSE together, as a case's verdict keeps it.
+/// What the trials of a case say in one word.
+Sight sight_of(const Trials& trials);
+
+/// The same of O and LSE together, into verdict.power and verdict.sight.
+void measure_power(const Problem& problem, const Values& values, const Acceptance& accepted,
+                   Verdict& verdict);
+
+/// As a case's verdict keeps it.
 std::vector<Power> measure_power(const Problem& problem, const Values& values,
                                  const Acceptance& accepted);
 

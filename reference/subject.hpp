@@ -111,6 +111,7 @@ struct Reply {
   Tensor k_scales, v_scales;  // append with scales per token: those of the whole cache
   Tensor y;                   // projection: (batch, 1, rows, columns of w)
   Counters counters;
+  std::vector<std::string> kernels;  // that were launched, in that order; empty where unknown
 };
 
 /// Append `new_k`, `new_v` rows to a cache: row r of batch entry b is token lengths[b] + r, for

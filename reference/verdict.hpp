@@ -19,6 +19,10 @@ struct Power {
   bool refused = false;      // the bound would have refused it
 };
 
+/// Which of the wrong answers tried on a case its bound would have refused: in O none but zeros;
+/// some; at least half of all, and one of them in O. Spelled as printed.
+enum class Sight : std::uint8_t { unknown, blind, coarse, sharp };
+
 /// How much of what is allowed was used. Special: where nothing is allowed 0 or infinity, and
 /// infinity for a bound that is NaN.
 inline double margin_of(double error, double bound) {
@@ -35,6 +39,9 @@ struct Verdict {
   Index compared = 0;                       // how many numbers were judged; 0 can never hold
   std::string why;                          // one sentence, for a person
   std::vector<Power> power;                 // which wrong answers this case could have seen
+  Sight sight = Sight::unknown;             // the same in one word; unknown: none were tried
+  Index unbounded = 0;                      // numbers of which the bound promises nothing
+  std::string refused_by = {};              // the weakest bound that refuses it, where known
 };
 
 }  // namespace attest

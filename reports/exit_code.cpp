@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "fuzz/setting.hpp"
+#include "properties/property.hpp"
+#include "reference/text.hpp"
 #include "reports/formats.hpp"
 #include "reports/rendering.hpp"
 
@@ -20,6 +23,100 @@ std::vector<std::string> names_of(const Run& run, Standing standing) {
     if (standing_of(tally) == standing) names.push_back(tally.property);
   }
   return names;
+}
+
+std::string_view name_of_central(Operation operation) {
+  for (const Property& property : catalogue()) {
+    if (property.central_to == operation) return property.name;
+  }
+  return {};
+}
+
+bool offers(const Run& run, Operation operation) {
+  return std::ranges::find(run.offered, operation) != run.offered.end();
+}
+
+/// Of an operation that is offered but was never judged: a kernel that nobody looked at would pass.
+std::string unjudged(const Run& run) {
+  for (const Operation operation : run.offered) {
+    const std::string_view central = name_of_central(operation);
+    const auto tally = std::ranges::find(run.tallies, central, &PropertyTally::property);
+    if (tally == run.tallies.end() || tally->judged() > 0 || tally->cases == 0) continue;
+    const std::string lead =
+        fmt::format("{} is offered, but {} judged no case of it", name_of(operation), central);
+    const auto most = std::ranges::max_element(tally->declines, {},
+                                               [](const auto& reason) { return reason.second; });
+    if (most == tally->declines.end()) {
+      return fmt::format("{}: more cases are needed (--cases, --budget)", lead);
+    }
+    return fmt::format(
+        "{}: {} draws were declined, {} of them because of '{}'; draw what it accepts (--where)",
+        lead, tally->declined + tally->redrawn, most->second, one_line(most->first));
+  }
+  return {};
+}
+
+/// On the emulator the same check gives the same bits, so only a GPU may be what came and went.
+std::string disorder(const Run& run) {
+  if (run.unreproduced.empty()) return {};
+  const Unreproduced& first = run.unreproduced.front();
+  EmulationOptions emulation = without_drawing(run.emulation);
+  if (first.setting) {
+    emulation.numerics = first.setting->numerics;
+    emulation.schedule = first.setting->schedule;
+  }
+  return fmt::format(
+      "{} checks failed and did not fail again on a fresh worker, the first with '{}'. {} {}",
+      run.unreproduced.size(), one_line(first.what),
+      first.setting
+          ? "The emulator repeats itself, so the testbed is in disorder: please report it, with"
+          : "A race on a GPU comes and goes like this, and so does a testbed in disorder: run the "
+            "command several times, and report it where it never fails:",
+      replay_line(run.subject, first.property, first.test_case, emulation,
+                  first.setting && draws(run.emulation)));
+}
+
+// Of a stratum in which half of the cases could tell, so many would all be blind once in 2^16 runs.
+constexpr std::uint64_t kStratumLeast = 16;
+
+/// Cases of one kind, enough of them, of which not one could have refused a wrong answer; or an
+/// operation of which most cases promise nothing of most numbers: then most of what is drawn is
+/// accepted whatever it is, and calling the rest a proof would mislead.
+std::string blindness(const Run& run) {
+  for (const auto& [stratum, sight] : run.sight) {
+    if (sight.answered < kStratumLeast) continue;
+    if (2 * sight.unbounded > sight.answered) {
+      return fmt::format(
+          "{}: as the subject declares its rounding, nothing is promised in {} of "
+          "{} cases, so nothing was proven of them",
+          stratum, sight.unbounded, sight.answered);
+    }
+    if (sight.blind == sight.answered) {
+      return fmt::format(
+          "{}: as the subject declares its rounding, none of {} cases could have "
+          "refused a wrong answer",
+          stratum, sight.answered);
+    }
+  }
+  return {};
+}
+
+std::string proven(const Run& run, std::uint64_t compared) {
+  std::string reason = fmt::format("nothing violated in {} judged cases, {} numbers compared",
+                                   run.judged(), compared);
+  std::vector<std::string> absent, declined;
+  for (const std::string& name : names_of(run, Standing::declined)) {
+    const auto property = std::ranges::find(catalogue(), name, &Property::name);
+    const bool known = property != catalogue().end() && property->central_to;
+    if (known && !offers(run, *property->central_to)) {
+      absent.emplace_back(name_of(*property->central_to));
+    } else {
+      declined.push_back(name);
+    }
+  }
+  if (!absent.empty()) reason += fmt::format("; not offered: {}", joined(absent, ", "));
+  if (!declined.empty()) reason += fmt::format("; always declined: {}", joined(declined, ", "));
+  return reason;
 }
 
 }  // namespace
@@ -47,6 +144,7 @@ Conclusion conclusion_of(const Run& run) {
                         "proves too little",
                         run.cases())};
   }
+  if (const std::string trouble = disorder(run); !trouble.empty()) return {kCouldNotTell, trouble};
   std::uint64_t compared = 0, declined = 0;
   for (const PropertyTally& tally : run.tallies) {
     compared += tally.compared;
@@ -57,6 +155,8 @@ Conclusion conclusion_of(const Run& run) {
     return {kCouldNotTell, refused_all ? "the subject declined every case: nothing was compared"
                                        : "nothing was compared"};
   }
+  if (const std::string why = unjudged(run); !why.empty()) return {kCouldNotTell, why};
+  if (const std::string why = blindness(run); !why.empty()) return {kCouldNotTell, why};
   // A property that could have been judged but never was would pass whatever the subject does.
   if (const auto unproven = names_of(run, Standing::unproven); !unproven.empty()) {
     return {kCouldNotTell,
@@ -71,12 +171,7 @@ Conclusion conclusion_of(const Run& run) {
                         "from the right one: {}; more cases are needed (--cases, --budget)",
                         joined(blind, ", "))};
   }
-  std::string reason =
-      fmt::format("nothing violated in {} cases, {} numbers compared", run.cases(), compared);
-  if (const auto untested = names_of(run, Standing::declined); !untested.empty()) {
-    reason += fmt::format("; not offered by the subject: {}", joined(untested, ", "));
-  }
-  return {kProven, reason};
+  return {kProven, proven(run, compared)};
 }
 
 int exit_code_of(const Run& run) {

@@ -34,7 +34,8 @@ Run good_run() {
 
 TEST(ExitCode, ProvenIsZero) {
   EXPECT_EQ(exit_code_of(good_run()), 0);
-  EXPECT_NE(conclusion_of(good_run()).reason.find("20 cases, 200 numbers"), std::string::npos);
+  EXPECT_NE(conclusion_of(good_run()).reason.find("20 judged cases, 200 numbers"),
+            std::string::npos);
 }
 
 TEST(ExitCode, ViolatedOrFaultedIsOneHoweverTheRunEnded) {
@@ -79,9 +80,62 @@ TEST(ExitCode, HoldingWithoutComparingIsNotHolding) {
 
 TEST(ExitCode, AnOperationThatIsNotOfferedIsZeroButSaid) {
   attest::Run run = good_run();
-  run.tallies[1] = tally("b", 5, 0, 5);
+  run.offered = {Operation::prefill};
+  run.tallies[1] = tally("append_writes_its_slots", 5, 0, 5);
+  run.tallies.push_back(tally("cached_equals_recomputed", 5, 0, 5));
   EXPECT_EQ(exit_code_of(run), 0);
-  EXPECT_NE(conclusion_of(run).reason.find("not offered by the subject: b"), std::string::npos);
+  EXPECT_NE(conclusion_of(run).reason.find("; not offered: append; always declined: "
+                                           "cached_equals_recomputed"),
+            std::string::npos);
+}
+
+TEST(ExitCode, AnOperationThatIsOfferedButWasNeverJudgedIsTwo) {
+  attest::Run run = good_run();
+  run.offered = {Operation::prefill, Operation::append};
+  run.tallies[0] = tally("oracle_agreement", 9, 0, 9);
+  run.tallies[0].redrawn = 400;
+  run.tallies[0].declines = {{"prefill: only depth 576", 407}, {"prefill: no pages", 2}};
+  run.tallies[1] = tally("append_writes_its_slots", 5, 0, 0);
+  EXPECT_EQ(exit_code_of(run), 2);
+  EXPECT_EQ(conclusion_of(run).reason,
+            "prefill is offered, but oracle_agreement judged no case of it: 409 draws were "
+            "declined, 407 of them because of 'prefill: only depth 576'; draw what it accepts "
+            "(--where)");
+  run.tallies[0] = tally("oracle_agreement", 9, 0, 8);
+  EXPECT_EQ(exit_code_of(run), 0);
+  run.tallies.erase(run.tallies.begin());  // not asked for by --properties
+  EXPECT_EQ(exit_code_of(run), 0);
+}
+
+TEST(ExitCode, WhatFailedOnceOnlyIsTheTestbedsTrouble) {
+  attest::Run run = good_run();
+  run.subject = "mine.so";
+  run.unreproduced.push_back({"a", {}, Setting{"sm_80", 0}, "faulted: crashed: returned 98"});
+  EXPECT_EQ(exit_code_of(run), 2);
+  const std::string reason = conclusion_of(run).reason;
+  EXPECT_NE(reason.find("returned 98"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("the testbed is in disorder"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("replay 'a q=1x1x1x1 kv=1x1x1' --subject mine.so"), std::string::npos)
+      << reason;
+  run.unreproduced[0].setting.reset();
+  EXPECT_NE(conclusion_of(run).reason.find("A race on a GPU comes and goes"), std::string::npos);
+  run.tallies[0].violated = 1;
+  EXPECT_EQ(exit_code_of(run), 1);
+}
+
+TEST(ExitCode, AStratumThatCouldTellNothingIsTwo) {
+  attest::Run run = good_run();
+  run.sight["prefill"] = {.answered = 60, .unbounded = 0, .blind = 20, .sharp = 40};
+  run.sight["prefill, keys 9 to 64"] = {.answered = 15, .unbounded = 0, .blind = 15, .sharp = 0};
+  EXPECT_EQ(exit_code_of(run), 0);
+  run.sight["prefill, keys 9 to 64"] = {.answered = 16, .unbounded = 0, .blind = 16, .sharp = 0};
+  EXPECT_EQ(exit_code_of(run), 2);
+  EXPECT_NE(conclusion_of(run).reason.find("prefill, keys 9 to 64"), std::string::npos);
+  run.sight["prefill, keys 9 to 64"].blind = 15;
+  EXPECT_EQ(exit_code_of(run), 0);
+  run.sight["prefill"].unbounded = 31;
+  EXPECT_EQ(exit_code_of(run), 2);
+  EXPECT_NE(conclusion_of(run).reason.find("31 of 60"), std::string::npos);
 }
 
 TEST(ExitCode, InterruptedOrStoppedIsTwo) {

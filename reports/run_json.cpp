@@ -1,6 +1,7 @@
 // run.json, schema 1: a Run as JSON and back. The schema is documented in README.md.
 // A property's `redrawn` and `declines`, a list of `why` and `cases`, a finding's `setting`, and
-// the run's `counters` and `models`, numbers by name, came later: files without them are read too.
+// the run's `counters` and `models`, numbers by name, came later: files without them are read too,
+// as are those without what sight_json writes. `judged` is written for readers only.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "reports/precision_json.hpp"
 #include "reports/rendering.hpp"
 #include "reports/safetensors.hpp"
+#include "reports/sight_json.hpp"
 #include "reports/strict_json.hpp"
 #include "reports/verdict_json.hpp"
 
@@ -59,6 +61,7 @@ Json json_of(const PropertyTally& tally) {
           {"statement", tally.statement},
           {"standing", word_of(standing_of(tally))},
           {"cases", tally.cases},
+          {"judged", tally.judged()},
           {"held", tally.held},
           {"violated", tally.violated},
           {"vacuous", tally.vacuous},
@@ -131,6 +134,7 @@ Json json_of(const Run& run) {
   for (const auto& [name, tally] : run.power) {
     json["power"][name] = {{"cases", tally.cases}, {"refused", tally.refused}};
   }
+  put_sight(json, run);
   for (const Finding& finding : run.findings) json["findings"].push_back(json_of(run, finding));
   return json;
 }
@@ -188,6 +192,7 @@ Run run_of_json(std::string_view text, std::string_view file_name) {
     run.power[name] = {.refused = tally.count("refused"), .cases = tally.count("cases")};
   }
   run.features = read_counts(fields, "features");
+  read_sight(fields, run);
   if (fields.has("models")) run.models = read_counts(fields, "models");
   number = 0;
   for (const Json& entry : fields.list("findings")) {

@@ -85,6 +85,16 @@ inline Run sample_run() {
   run.power["never_tried"] = {.refused = 0, .cases = 0};
   run.features = {{"causal", 300}, {"gqa", 250}};
   run.models = {{"sm_90+worst", 1219}};
+  run.offered = {Operation::prefill, Operation::decode};
+  run.sight["prefill, keys 9 to 64"] = {.answered = 9, .unbounded = 1, .blind = 2, .sharp = 6};
+  run.cells["decode mma in=f16"] = {.operation = Operation::decode,
+                                    .kernels = "mma",
+                                    .cases = 4,
+                                    .sharp = 0,
+                                    .smallest = parse_case("q=1x4x1x8 kv=1x5x8 in=f16")};
+  run.widest["exp_error"] = {0x1p-20, "oracle_agreement", parse_case("q=1x1x1x8 kv=1x5x8")};
+  run.unreproduced.push_back({"causality", parse_case("q=1x1x1x8 kv=1x5x8"), Setting{"sm_90", 5},
+                              "faulted: crashed: it fell over"});
   run.findings = sample_findings();
   run.counters = {.launches = 1234, .warp_instructions = 5678901, .f32_flops = 987654321};
   run.counters.bank_conflicts = 17;

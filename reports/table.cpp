@@ -47,16 +47,16 @@ std::string_view colour_of(Standing standing) {
 struct Row {
   std::string property;
   std::string_view standing;
-  std::array<std::string, 6> numbers;  // cases, held, wrong, declined, vacuous, largest margin
+  std::array<std::string, 6> numbers;  // judged, held, wrong, declined, vacuous, largest margin
 };
 using Widths = std::array<std::size_t, 6>;
 
 Row row_of(const PropertyTally& tally) {
   return {tally.property,
           word_of(standing_of(tally)),
-          {fmt::to_string(tally.cases), fmt::to_string(tally.held), fmt::to_string(wrong_of(tally)),
-           fmt::to_string(tally.declined), fmt::to_string(tally.vacuous),
-           tally.held > 0 ? short_number(tally.margin_max) : ""}};
+          {fmt::to_string(tally.judged()), fmt::to_string(tally.held),
+           fmt::to_string(wrong_of(tally)), fmt::to_string(tally.declined),
+           fmt::to_string(tally.vacuous), tally.held > 0 ? short_number(tally.margin_max) : ""}};
 }
 
 struct TableLayout {
@@ -121,6 +121,33 @@ std::vector<std::string> reasons_of(const Run& run) {
   return reasons;
 }
 
+/// The widest of every number of the precision paths that were declared, but for those of none.
+std::vector<std::string> declarations_of(const Run& run) {
+  std::vector<std::string> words;
+  for (const auto& [name, widest] : run.widest) {
+    if (widest.size > 0) words.push_back(fmt::format("{} {}", name, short_number(widest.size)));
+  }
+  return words;
+}
+
+std::vector<std::string> sharp_of(const Run& run) {
+  std::map<Operation, std::array<std::uint64_t, 4>> sums;  // cells, poor ones, cases, sharp ones
+  for (const auto& [name, cell] : run.cells) {
+    auto& [cells, poor, cases, sharp] = sums[cell.operation];
+    ++cells;
+    poor += cell.sharp == 0 ? 1 : 0;
+    cases += cell.cases;
+    sharp += cell.sharp;
+  }
+  std::vector<std::string> words;
+  for (const auto& [operation, sum] : sums) {
+    words.push_back(
+        fmt::format("{} {} of {} cases{}", name_of(operation), sum[3], sum[2],
+                    sum[1] == 0 ? "" : fmt::format(" (none in {} of {} cells)", sum[1], sum[0])));
+  }
+  return words;
+}
+
 // What the run could tell, and every way in which it saw less than a reader may think.
 std::string reach(const Run& run, const TableStyle& style) {
   const PowerSplit split = split_power(run);
@@ -134,6 +161,8 @@ std::string reach(const Run& run, const TableStyle& style) {
   add("could tell: ", split.told, "", ", ");
   add("blind to:   ", split.blind, "33", ", ");
   add("not tried:  ", split.untried, "", ", ");
+  add("sharp:      ", sharp_of(run), "", ", ");
+  add("widest path:", declarations_of(run), "", ", ");
   add("no case had:", absent_features(run), "", ", ");
   add("declined:   ", reasons_of(run), "", "; ");  // a reason may hold commas
   return out.size() == 1 ? std::string() : out;
@@ -153,7 +182,7 @@ TableStyle style_of(std::FILE* out) {
 
 std::string table_of(const Run& run, const TableStyle& style) {
   const Row head{
-      "property", "standing", {"cases", "held", "wrong", "declined", "vacuous", "margin"}};
+      "property", "standing", {"judged", "held", "wrong", "declined", "vacuous", "margin"}};
   std::vector<Row> rows{head};
   for (const PropertyTally& tally : run.tallies) rows.push_back(row_of(tally));
   const TableLayout layout = layout_of(rows, style);

@@ -64,6 +64,9 @@ std::string kept(const fs::path& report, const Run& run, const Finding& finding)
                                         run.subject, replay, emulation_of(run, finding));
   std::string text = fmt::format("{}: {}", finding.property, word_of(finding.verdict.outcome));
   if (!finding.verdict.why.empty()) text += ": " + finding.verdict.why;
+  if (!finding.found_why.empty() && !(finding.found == finding.shrunk)) {
+    text += fmt::format("\n  as drawn: {}", one_line(finding.found_why));
+  }
   text += fmt::format("\n  drawn   {}\n  shrunk  {}  ({} steps)\n",
                       print(PropertyCase{"", finding.found, finding.setting}),
                       print(finding.shrunk), finding.shrink_steps);
