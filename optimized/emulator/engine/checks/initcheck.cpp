@@ -141,7 +141,7 @@ void init_lanes(const Op& op, Warp& w, Access access, Space, const u64* at, u32 
   const Loads loads =
       access == Access::read ? loads_of(w.frame->code->function->body[op.origin]) : Loads::nothing;
   const bool pieces = access == Access::write && !c.undefined.stored_pieces.empty();
-  const bool hollow = access == Access::write && c.watching[w.index].hollow != 0;
+  bool hollow = access == Access::write && c.watching[w.index].hollow != 0;
   const bool by_element = loads == Loads::lanes || hollow || (memory_flags(op) & kCarries);
   const u32 count = by_element && op.count > 1 && !is_matrix(op, w) ? op.count : 1;
   const u32 width = bytes / count, all = u32((u64{1} << width) - 1);
@@ -149,9 +149,13 @@ void init_lanes(const Op& op, Warp& w, Access access, Space, const u64* at, u32 
   Place first_place;
   for (u32 left = w.mask; left; left &= left - 1) {
     const u32 lane = u32(__builtin_ctz(left)), own = 1u << lane;
-    const u32 undefined = !hollow  ? 0
-                          : pieces ? stored_by_wmma(c.undefined, at[lane], bytes)
-                                   : c.undefined.stored[lane];
+    u32 undefined = !hollow  ? 0
+                    : pieces ? stored_by_wmma(c.undefined, at[lane], bytes)
+                             : c.undefined.stored[lane];
+    if (undefined != 0 && place_of(op, w, at[lane]).space == Space::global) {
+      use_stored(op, w);
+      hollow = false, undefined = 0;
+    }
     for (u32 i = 0; i < count; ++i) {
       Place place = place_of(op, w, at[lane] + u64(i) * width);
       const u32 number = carried_of(op, i);

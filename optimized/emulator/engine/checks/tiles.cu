@@ -19,7 +19,7 @@ __device__ unsigned shared_address(const void* p) {
 __device__ void load_rows(uint32_t (&r)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(shared_address(row)));
+               : "r"(shared_address(row)));  // LINE loads_queries
 }
 __device__ void load_columns(uint32_t (&r)[2], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
@@ -51,7 +51,7 @@ KERNEL attention_tile(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv
     sv[i / 8][i % 8] = i / 8 < keys ? __hadd(v[i], __nv_bfloat16(0.f)) : __nv_bfloat16(0.f);
   __syncwarp();
   uint32_t a[4], b[2];
-  load_rows(a, &sq[lane % 16][lane / 16 * 8]);  // LINE loads_queries
+  load_rows(a, &sq[lane % 16][lane / 16 * 8]);
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
                : "=r"(b[0]), "=r"(b[1])
                : "r"(shared_address(&sk[lane % 8][lane / 8 % 2 * 8])));  // LINE loads_keys
@@ -133,20 +133,17 @@ KERNEL wmma_s8(const signed char* in, int* out, int a, int b, int c, int rows, i
 // Fragments straight from memory of which some elements hold nothing: m16n8 of each type. `in` has
 // 4, 2 and 4 words a lane, `part` words of one lane of each are missing; one element of D is
 // stored.
-#define MMA(name, text)                                                                           \
-  KERNEL name(const uint32_t* in, uint32_t* out, int lane, int word) {                            \
-    __shared__ uint32_t s[4 + 2 + 4][32];                                                         \
-    for (int i = 0; i < 10; ++i) s[i][threadIdx.x] = in[i * 32 + threadIdx.x] + 0u * threadIdx.x; \
-    __syncwarp();                                                                                 \
-    uint32_t r[10], d[4];                                                                         \
-    for (int i = 0; i < 10; ++i) r[i] = s[i][threadIdx.x] + 1;                                    \
-    asm volatile(text " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"      \
-                 : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])                                 \
-                 : "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]),   \
-                   "r"(r[7]), "r"(r[8]), "r"(r[9]));                                              \
-    uint32_t mine = d[0];                                                                         \
-    for (int i = 1; i < 4; ++i) mine = word == i ? d[i] : mine;                                   \
-    if (threadIdx.x == lane) *out = mine;                                                         \
+#define MMA(name, text)                                                                         \
+  KERNEL name(const uint32_t* in, uint32_t* out, int lane, int word) {                          \
+    uint32_t r[10], d[4];                                                                       \
+    for (int i = 0; i < 10; ++i) r[i] = in[i * 32 + threadIdx.x] + 1;                           \
+    asm volatile(text " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"    \
+                 : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])                               \
+                 : "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]), "r"(r[6]), \
+                   "r"(r[7]), "r"(r[8]), "r"(r[9]));                                            \
+    uint32_t mine = d[0];                                                                       \
+    for (int i = 1; i < 4; ++i) mine = word == i ? d[i] : mine;                                 \
+    if (threadIdx.x == lane) *out = mine;                                                       \
   }
 #define MMA_FLOATS(name, text)                                                               \
   KERNEL name(const uint32_t* in, uint32_t* out, int lane, int word) {                       \

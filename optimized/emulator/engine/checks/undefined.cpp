@@ -81,7 +81,7 @@ const Step& step_of(Undefined& u, const ptx::Function& f, u32 n) {
   Step& step = it->second;
   if (!fresh) return step;
   step.role = role_of(i);
-  step.is_private = has(i, "shared") || has(i, "shared::cta") || has(i, "local");
+  step.to_call = has(i, "param") || has(i, "param::func");
   step.spelling = spell(i).spelling;
   ptx::Function alone;  // without its guard, which is looked at apart
   alone.body.push_back(i);
@@ -336,9 +336,6 @@ class Follow {
     const Operand& address = i_.operands[0];
     if (stores) use(address.reg, on_);
     if (i_.opcode == "wmma" && stores && i_.operands.size() > 2) use(i_.operands[2].reg, on_);
-    if (i_.opcode == "wmma" && stores && !step_.is_private) {
-      for (const Operand& part : parts_of(i_.operands[1])) use(part.reg, on_);
-    }
     pass_matrices(op_, w_, step_);
   }
 
@@ -350,7 +347,8 @@ class Follow {
     const u32 width = u32(ptx::size_of(step_.spelling.type()));
     std::fill(std::begin(u_.stored), std::end(u_.stored), 0u);
     for (const Operand& part : parts_of(i_.operands[1])) {
-      if (!step_.is_private) use(part.reg, on_);
+      if (step_.to_call) use(part.reg, on_);
+      if ((lanes_of(part.reg) & on_) != 0) u_.stored_origin = values_.by_register[part.reg]->origin;
       for (u32 left = lanes_of(part.reg) & on_; left; left &= left - 1) {
         const u32 l = u32(__builtin_ctz(left));
         for (u32 byte = 0; byte < width; ++byte) {
@@ -446,6 +444,12 @@ bool is_news(Block& block, const Op& op) {
   return index == u.origins.size() || !u.origins[index].told;
 }
 
+void use_stored(const Op& op, Warp& w) {
+  Undefined& u = w.block->checks->undefined;
+  tell(u, w, op, u.stored_origin);
+  show_tracking(u, w);
+}
+
 u32 origin_of(const Op& op, Warp& w, u32 lane, std::string what) {
   Undefined& u = w.block->checks->undefined;
   const u32 index = origin_index(u, op);
@@ -463,6 +467,7 @@ void track_undefined(const Op& op, Warp& w) {
                      (&op - 1)->run == join || (&op - 1)->run == jump;
   if (!first) return;
   w.watching->hollow = 0;
+  u.stored_pieces.clear();
   const auto it = u.frames.find(w.frame);
   if (it == u.frames.end() || it->second.count + it->second.doubts.size() == 0) return;
   if (it->second.by_register.size() != w.frame->code->function->registers.size()) return;

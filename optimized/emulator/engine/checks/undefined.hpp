@@ -42,7 +42,7 @@ struct Undefined {
   enum class Role : u8 { passes, selects, loads, stores, shuffles, combines, matrices, uses };
   struct Step {
     Role role = Role::uses;
-    bool is_private = false;  // stores: to shared or local memory
+    bool to_call = false;  // stores: to a parameter of a call
     Spelling spelling;
     std::vector<ptx::Register> reads, writes;
     u32 meeting = 0;  // of a branch: where its ways meet, if they only compute; or 0
@@ -52,7 +52,7 @@ struct Undefined {
   std::unordered_map<const ptx::Instruction*, Step> steps;
   // Of the store under way: bit i of a lane's says that byte i is undefined; and of a wmma.store,
   // where its undefined elements go (host addresses, bytes), in order.
-  u32 stored[kLanes] = {};
+  u32 stored[kLanes] = {}, stored_origin = 0;
   std::vector<std::pair<u64, u32>> stored_pieces;
 };
 
@@ -62,6 +62,8 @@ void forget_undefined(Block& block);
 bool is_news(Block& block, const Op& op);
 /// The number of the operation as an origin. `what` is said when its values are used.
 u32 origin_of(const Op& op, Warp& warp, u32 lane, std::string what);
+/// The store under way takes its undefined values to where others see them.
+void use_stored(const Op& op, Warp& warp);
 
 Undefined::Values& undefined_values(Undefined& u, const Warp& warp);
 /// The register's `on` lanes hold these bits.

@@ -221,6 +221,7 @@ void lay_down_wmma(const Op& op, Warp& w, const ptx::Instruction& i) {
   const Fragment from(undefined_values(u, w), i.operands[1], origin);
   u.stored_pieces.clear();
   if (!from.any()) return;
+  u.stored_origin = origin;
   for_each_wmma_element(op, w, [&](u32 r, u32 l, u32 bit, u64 address, u32 bytes) {
     const u64 mask = bytes >= 8 ? ~u64{0} : (u64{1} << (8 * bytes)) - 1;
     if ((from.at(r, l) >> bit) & mask) u.stored_pieces.push_back({address, bytes});
