@@ -164,7 +164,46 @@ MMA_FLOATS(mma_bf16, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
 MMA_FLOATS(mma_tf32, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
 MMA(mma_s8, "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
 
-// Element `at` of a row that holds nothing from `known` on, used in each way there is.
+// One 8 x 8 matrix of 16-bit elements, a word a lane, of which one word holds nothing; moved, and
+// the word of one lane is stored.
+KERNEL moves_a_matrix(const uint32_t* in, uint32_t* out, int how, int lane) {
+  __shared__ __align__(16) uint32_t s[32];
+  uint32_t r = in[threadIdx.x] + 1, d = 0;
+  const unsigned row = shared_address(&s[threadIdx.x % 8 * 4]);
+  if (how >= 3) s[threadIdx.x] = r;
+  __syncwarp();
+  if (how == 0) asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(d) : "r"(r));
+  if (how == 1)
+    asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};" ::"r"(row), "r"(r));
+  if (how == 2)
+    asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%0], {%1};" ::"r"(row), "r"(r));
+  if (how == 3)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(d) : "r"(row));
+  if (how == 4)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];" : "=r"(d) : "r"(row));
+  __syncwarp();
+  if (how == 1 || how == 2) d = s[threadIdx.x];
+  if (threadIdx.x == lane) *out = d + 1;
+}
+
+// The four products of Volta's mma: `in` has two words of A a lane, two of B and eight of C.
+KERNEL mma_volta(const uint32_t* in, float* out, int lane, int word) {
+  uint32_t r[4];
+  float d[8];
+  for (int i = 0; i < 4; ++i) r[i] = in[i * 32 + threadIdx.x] + 1;
+  for (int i = 0; i < 8; ++i) d[i] = __uint_as_float(in[(4 + i) * 32 + threadIdx.x] + 1);
+  asm volatile(
+      "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, {%8, %9}, "
+      "{%10, %11}, {%0, %1, %2, %3, %4, %5, %6, %7};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
+        "+f"(d[7])
+      : "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]));
+  float mine = d[0];
+  for (int i = 1; i < 8; ++i) mine = word == i ? d[i] : mine;
+  if (threadIdx.x == lane) *out = mine;
+}
+
+// An element of a row that holds nothing from `known` on, used in each way there is.
 KERNEL uses_an_element(const int* in, int* out, int how, int known) {
   __shared__ __align__(16) int s[32];
   if (threadIdx.x < known) s[threadIdx.x] = in[threadIdx.x] + 1;

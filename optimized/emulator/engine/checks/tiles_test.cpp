@@ -101,6 +101,48 @@ TEST_P(Tiles, MmaByRowColumnAndElement) {
   }
 }
 
+TEST_P(Tiles, MatricesThatAreMoved) {
+  for (const int missing : {0, 6, 13, 31}) {
+    Blank<std::uint32_t> in(32);
+    Buffer<std::uint32_t> out(1);
+    for (int i = 0; i < 32; ++i) {
+      if (i != missing) Device::instance().mark_written(&in[std::size_t(i)], 4);
+    }
+    for (int how = 0; how <= 4; ++how) {
+      for (int lane = 0; lane < 32; ++lane) {
+        // Columns 2 t and 2 t + 1 of row g become rows.
+        const bool turns = how % 2 == 0;
+        const bool reached =
+            turns ? lane / 8 == missing % 4 && lane % 4 == missing / 8 : lane == missing;
+        const std::string what = found("moves_a_matrix", in.data(), out.data(), how, lane);
+        EXPECT_EQ(!what.empty(), reached) << how << " " << missing << " " << lane << what;
+      }
+    }
+  }
+}
+TEST_P(Tiles, VoltaByRowColumnAndElement) {
+  for (const int word : {0, 1, 2, 3, 4, 9}) {
+    for (const int missing : {2, 5, 19, 30}) {
+      Blank<std::uint32_t> in(12 * 32);
+      Buffer<float> out(1);
+      for (int i = 0; i < 12 * 32; ++i) {
+        if (i != word * 32 + missing) Device::instance().mark_written(&in[std::size_t(i)], 4);
+      }
+      const int line = missing % 4 + missing / 16 * 4;
+      for (int at = 0; at < 256; ++at) {
+        const int lane = at / 8, n = at % 8;
+        const int row = lane / 16 * 4 + (n & 2) + (lane & 1),
+                  column = (n & 4) + (lane & 2) + (n & 1);
+        const bool reached = word < 2   ? lane % 16 / 4 == missing % 16 / 4 && row == line
+                             : word < 4 ? lane % 16 / 4 == missing % 16 / 4 && column == line
+                                        : lane == missing && n == word - 4;
+        const std::string what = found("mma_volta", in.data(), out.data(), lane, n);
+        EXPECT_EQ(!what.empty(), reached) << word << " " << missing << " " << at << what;
+      }
+    }
+  }
+}
+
 TEST_P(Tiles, EachUseOfAnElement) {
   Buffer<int> in(32), out(32);
   for (int how = 0; how <= 4; ++how) {
