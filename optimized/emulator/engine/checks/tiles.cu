@@ -222,6 +222,25 @@ KERNEL uses_an_element(const int* in, int* out, int how, int known) {
   if (how == 7 && threadIdx.x < known) out[threadIdx.x] = v;
 }
 
+// A branch whose ways only compute is but a selection: what it gives is undefined, not yet used.
+KERNEL selects_by_branch(const int* in, int* out, int stored) {
+  const int v = in[threadIdx.x] + 1;  // LINE reads_for_branch
+  int chosen = 0;
+  asm volatile(
+      "{ .reg .pred p; .reg .b32 t;\n"
+      "setp.gt.s32 p, %1, 5;\n"
+      "mov.b32 %0, 3;\n"
+      "@p bra POSITIVE_%=;\n"
+      "add.s32 %0, %1, 1;\n"
+      "bra MEET_%=;\n"
+      "POSITIVE_%=: mov.b32 %0, 7;\n"
+      "MEET_%=: mov.b32 t, 0;\n"
+      "add.s32 %0, %0, t; }"
+      : "=&r"(chosen)
+      : "r"(v));
+  if (threadIdx.x < stored) out[threadIdx.x] = chosen;  // LINE stores_by_branch
+}
+
 // Copies struct-like rows of which the last words hold nothing.
 KERNEL carries_rows(const int4* in, int4* out) {
   out[threadIdx.x] = in[threadIdx.x];  // LINE carries_rows

@@ -156,6 +156,22 @@ TEST_P(Tiles, EachUseOfAnElement) {
     EXPECT_EQ(found("uses_an_element", in.data(), out.data(), how, 20), "") << how;
 }
 
+TEST_P(Tiles, BranchesThatOnlyCompute) {
+  // Whatever the undefined values happen to be, both ways end in a constant or a defined sum.
+  for (const int filler : {0, 100}) {
+    Blank<int> in(32);
+    Buffer<int> out(32);
+    for (int i = 0; i < 32; ++i) in[std::size_t(i)] = i < 20 ? i : filler;
+    Device::instance().mark_written(in.data(), 80);
+    EXPECT_EQ(found("selects_by_branch", in.data(), out.data(), 20), "");
+    EXPECT_EQ(out[3], 5);
+    EXPECT_EQ(out[19], 7);
+    const std::string what = found("selects_by_branch", in.data(), out.data(), 21);
+    EXPECT_TRUE(is_at(what, line_of("reads_for_branch"))) << what;
+    EXPECT_NE(what.find("used at " + line_of("stores_by_branch")), what.npos) << what;
+  }
+}
+
 TEST_P(Tiles, CopiesNameWhoCarriedThem) {
   Blank<int> from(128), to(128), third(128);
   Device::instance().mark_written(from.data(), 400);
