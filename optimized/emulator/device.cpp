@@ -129,9 +129,12 @@ std::string Device::describe_unwritten(const void* begin, std::size_t bytes) con
   const Unwritten found =
       unwritten_in(written.bits, offset, std::min<u64>(bytes, written.bytes - offset));
   if (found.bytes == 0) return {};
+  const u64 first = written.begin + found.first;
+  const std::string who = state_->memory.storer_of(first);
   return fmt::format(
-      "{} of {} bytes were never written, the first at {:#x}: byte {} of a {}-byte allocation",
-      found.bytes, bytes, written.begin + found.first, found.first, written.bytes);
+      "{} of {} bytes {}, the first at {:#x}: byte {} of a {}-byte allocation{}", found.bytes,
+      bytes, who.empty() ? "were never written" : "hold values that nothing defines", first,
+      found.first, written.bytes, who.empty() ? "" : fmt::format("; {} stored it", who));
 }
 Device::Allocation Device::find_allocation(const void* address) const {
   const auto range = state_->memory.find(reinterpret_cast<u64>(address));

@@ -13,7 +13,7 @@ void watch_access(const Op& op, Warp& w, Access access, Space space, const Place
   if (space == Space::param || space == Space::constant) return;  // written before the launch
   if ((w.watch & (kWatchInit | kWatchRace)) == 0) return;
   UnitAccess units;
-  const bool whole = space == Space::shared && bytes == kUnitBytes;
+  const bool whole = space == Space::shared && bytes == kUnitBytes && spread != Spread::scattered;
   if (whole) find_units(w, p, spread, w.watching->now, units);
   if (w.watch & kWatchInit)
     init_access(op, w, access, space, p, spread, bytes, whole ? &units : nullptr);

@@ -55,7 +55,8 @@ void* Memory::allocate(std::size_t bytes, std::string name, std::size_t alignmen
     if (it->second.block == nullptr) it = freed_.erase(it);
   }
   const Range range{begin, begin + bytes};
-  Entry entry{range, range, block, std::move(name)};
+  Entry entry;
+  entry.whole = entry.accessible = range, entry.block = block, entry.name = std::move(name);
   if (entry.name.empty()) entry.bits.reset(static_cast<u8*>(std::calloc(room / 8 + kBitRoom, 1)));
   live_.emplace(begin, std::move(entry));
   bytes_in_use_ += bytes;
@@ -188,6 +189,7 @@ void Memory::mark_written(u64 address, std::size_t bytes, bool written) {
   const Entry* found = entry_of(address);
   if (found == nullptr) return;
   Entry& entry = live_.at(found->whole.begin);
+  entry.stored.erase(entry.stored.lower_bound(address), entry.stored.lower_bound(address + bytes));
   set_bits(entry, address, std::min<u64>(address + bytes, entry.whole.end), written);
 }
 
@@ -198,6 +200,11 @@ void Memory::copy_written(u64 to, u64 from, std::size_t bytes) {
   Entry& entry = live_.at(target->whole.begin);
   const u64 end = std::min<u64>(to + bytes, entry.whole.end);
   if (source == nullptr || source->bits == nullptr) return set_bits(entry, to, end, true);
+  const std::map<u64, std::pair<u64, std::string>> stored(source->stored.lower_bound(from),
+                                                          source->stored.lower_bound(from + bytes));
+  for (const auto& [begin, range] : stored)
+    entry.stored.insert_or_assign(begin - from + to,
+                                  std::pair(range.first - from + to, range.second));
   // Runs of equal bits; read before anything is set, since the two may be one allocation.
   std::vector<u8> bits(bytes);
   for (std::size_t i = 0; i < bytes; ++i) {
@@ -210,6 +217,32 @@ void Memory::copy_written(u64 to, u64 from, std::size_t bytes) {
     set_bits(entry, to + i, to + next, bits[i] != 0);
     i = next;
   }
+}
+
+void Memory::note_stored(u64 begin, u64 end, const std::string& who) {
+  const Entry* found = entry_of(begin);
+  if (found == nullptr) return;
+  auto& stored = live_.at(found->whole.begin).stored;
+  auto at = stored.upper_bound(begin);
+  if (at != stored.begin()) {  // goes on where the same one left off, or lies within
+    const auto before = std::prev(at);
+    if (before->second.first >= begin && before->second.second == who) {
+      before->second.first = std::max(before->second.first, end);
+      return;
+    }
+  }
+  constexpr std::size_t kMost = 1 << 16;  // beyond, whoever copies more says "never written"
+  if (stored.size() < kMost) stored.insert_or_assign(begin, std::pair(end, who));
+}
+
+std::string Memory::storer_of(u64 address) const {
+  const std::scoped_lock lock(mutex_);
+  const Entry* found = entry_of(address);
+  if (found == nullptr) return {};
+  const auto after = found->stored.upper_bound(address);
+  if (after == found->stored.begin()) return {};
+  const auto& [end, who] = std::prev(after)->second;
+  return address < end ? who : std::string{};
 }
 
 std::string Memory::describe(u64 address, std::size_t bytes) const {

@@ -58,6 +58,15 @@ class Memory {
   void mark_written(u64 address, std::size_t bytes, bool written);
   /// What was copied is as written as its source; host memory counts as written.
   void copy_written(u64 to, u64 from, std::size_t bytes);
+  /// Somebody stored values there that nothing defines. `who` is asked once for each `by`.
+  template <class Who>
+  void note_undefined(u64 address, std::size_t bytes, const void* by, const Who& who) {
+    const std::scoped_lock lock(mutex_);
+    if (stored_by_ != by) stored_by_ = by, storer_ = who();
+    note_stored(address, address + bytes, storer_);
+  }
+  /// Who that was, of a byte; empty: nobody wrote it at all.
+  std::string storer_of(u64 address) const;
 
   /// "4 bytes past the end of a 4096-byte allocation": where an address lies, for a message.
   std::string describe(u64 address, std::size_t bytes) const;
@@ -65,12 +74,15 @@ class Memory {
  private:
   struct Entry {
     Range whole, accessible;
-    void* block = nullptr;                                          // what the host allocated
-    std::string name;                                               // of a module variable
+    void* block = nullptr;  // what the host allocated
+    std::string name;       // of a module variable
+    // Where undefined values were stored: from, to, by whom.
+    std::map<u64, std::pair<u64, std::string>> stored;
     std::unique_ptr<u8, void (*)(void*)> bits{nullptr, std::free};  // of Written
   };
   const Entry* entry_of(u64 address) const;
   void set_bits(Entry& entry, u64 begin, u64 end, bool written);
+  void note_stored(u64 begin, u64 end, const std::string& who);
   void trim_quarantine();
 
   mutable std::mutex mutex_;
@@ -78,6 +90,8 @@ class Memory {
   std::map<u64, Entry> freed_;  // quarantined: the memory is not reused yet
   std::deque<u64> freed_order_;
   std::atomic<std::size_t> heap_bytes_{0};
+  const void* stored_by_ = nullptr;  // the last who stored undefined values
+  std::string storer_;
   std::size_t bytes_in_use_ = 0, bytes_quarantined_ = 0;
 };
 

@@ -22,20 +22,33 @@ bool is_known(const ptx::Module& module, const ptx::SourceLine& s) {
   return s.line != 0 && s.file < module.files.size();
 }
 
-/// Headers of the toolkit, whose lines say little to who included them.
-bool is_toolkit_header(std::string_view path) {
-  return path.find("/include/") != path.npos &&
-         (path.find("/cuda") != path.npos || path.find("/nvidia/") != path.npos);
+bool ends_with_one_of(std::string_view path, std::initializer_list<std::string_view> ends) {
+  return std::any_of(ends.begin(), ends.end(),
+                     [&](std::string_view e) { return path.ends_with(e); });
 }
 
-/// Where the programmer's own source is: of a line inlined from a header of the toolkit, the first
-/// caller outside of it; the line itself when there is none.
+/// Headers of the toolkit and of libraries installed or vendored as such, whose lines say little to
+/// who included them.
+bool is_library_header(std::string_view path) {
+  return path.find("/include/") != path.npos || path.find("/usr/lib") != path.npos;
+}
+/// A file that is compiled by itself, such as the one that has the kernel.
+bool is_source(std::string_view path) {
+  return ends_with_one_of(path, {".cu", ".cpp", ".cc", ".cxx", ".c", ".py"});
+}
+
+/// Where the programmer's own source is. Of the chain of callers: the first in a file compiled by
+/// itself; when there is none, as in kernels that are templates, the first outside of libraries;
+/// the line itself when there is none either.
 ptx::SourceLine own_line(const ptx::Module& module, const ptx::SourceLine& innermost) {
-  ptx::SourceLine s = innermost;
-  while (is_known(module, s) && is_toolkit_header(module.files[s.file]) && s.call != 0)
-    s = module.calls[s.call - 1];
-  const bool found = is_known(module, s) && !is_toolkit_header(module.files[s.file]);
-  return found ? s : innermost;
+  for (const auto& is_own : {+[](std::string_view p) { return is_source(p); },
+                             +[](std::string_view p) { return !is_library_header(p); }}) {
+    for (ptx::SourceLine s = innermost; is_known(module, s); s = module.calls[s.call - 1]) {
+      if (is_own(module.files[s.file])) return s;
+      if (s.call == 0) break;
+    }
+  }
+  return innermost;
 }
 
 std::string position_text(const ptx::Module& module, const ptx::SourceLine& s) {

@@ -7,11 +7,10 @@
 #include <cstring>
 
 #include "optimized/emulator/engine/checks/state.hpp"
+#include "optimized/emulator/engine/spelling.hpp"
 
 namespace attest::emulator {
 namespace {
-
-constexpr u32 kElementsMax = 16;  // of a vector access: PTX has eight
 
 /// Where the bits of an address are; bits == nullptr: nothing is kept of it.
 struct Place {
@@ -83,10 +82,28 @@ std::string text_of(const Op& op, Warp& w, Access access, u32 lanes, u64 address
                      missing == bytes ? "that" : fmt::format("of which {}", missing), more);
 }
 
-/// A load into registers, whose values may come to nothing.
-bool is_followed(const Op& op, const Warp& w) {
+/// Loads into registers, whose values may come to nothing: of lanes each for itself, of rows that
+/// all share, of pieces of a matrix.
+enum class Loads : u8 { nothing, lanes, rows, wmma };
+Loads loads_of(const ptx::Instruction& i) {
+  if (i.opcode == "ld" || i.opcode == "ldu") return Loads::lanes;
+  if (i.opcode == "ldmatrix") return Loads::rows;
+  return i.opcode == "wmma" ? Loads::wmma : Loads::nothing;
+}
+
+/// Op::count of a matrix counts its registers, not what a lane accesses.
+bool is_matrix(const Op& op, const Warp& w) {
   const std::string& opcode = w.frame->code->function->body[op.origin].opcode;
-  return opcode == "ld" || opcode == "ldu";
+  return opcode == "ldmatrix" || opcode == "stmatrix" || opcode == "wmma";
+}
+
+/// Lets a copy to the host say who stored what nobody had defined.
+void left_undefined(const Op& op, Warp& w, u64 address, u32 bytes) {
+  w.block->launch->memory->note_undefined(address, bytes, &op, [&] {
+    return fmt::format("kernel {} at {}",
+                       readable_name(w.block->launch->program->entry->function->name),
+                       line_of(w, op));
+  });
 }
 
 /// Whether all bytes of an ordinary copy were written.
@@ -114,25 +131,41 @@ void copy_bits(const Op& op, Warp& w, u64 to, u64 from, u32 bytes) {
   }
 }
 
+bool is_unwritten(const Op& op, Warp& w, u64 address) {
+  return (bits_at(place_of(op, w, address), 1) & 1) == 0;
+}
+
 void init_lanes(const Op& op, Warp& w, Access access, Space, const u64* at, u32 bytes) {
   BlockChecks& c = *w.block->checks;
   Carried* carried = c.watching[w.index].carried;
-  const bool followed = access == Access::read && is_followed(op, w);
-  const bool hollow = access == Access::write && c.watching[w.index].hollow != 0;
-  const bool by_element = followed || hollow || (memory_flags(op) & kCarries);
-  const u32 count = by_element ? op.count : 1, width = bytes / count;
-  const u32 all = u32((u64{1} << width) - 1);
-  u32 bad = 0, missing = 0, bad_elements[kElementsMax] = {};
+  const Loads loads =
+      access == Access::read ? loads_of(w.frame->code->function->body[op.origin]) : Loads::nothing;
+  const bool pieces = access == Access::write && !c.undefined.stored_pieces.empty();
+  bool hollow = access == Access::write && c.watching[w.index].hollow != 0;
+  const bool by_element = loads == Loads::lanes || hollow || (memory_flags(op) & kCarries);
+  const u32 count = by_element && op.count > 1 && !is_matrix(op, w) ? op.count : 1;
+  const u32 width = bytes / count, all = u32((u64{1} << width) - 1);
+  u32 bad = 0, missing = 0, bad_bytes[kLanes] = {};
   Place first_place;
   for (u32 left = w.mask; left; left &= left - 1) {
     const u32 lane = u32(__builtin_ctz(left)), own = 1u << lane;
+    u32 undefined = !hollow  ? 0
+                    : pieces ? stored_by_wmma(c.undefined, at[lane], bytes)
+                             : c.undefined.stored[lane];
+    if (undefined != 0 && place_of(op, w, at[lane]).space == Space::global) {
+      use_stored(op, w);
+      hollow = false, undefined = 0;
+    }
     for (u32 i = 0; i < count; ++i) {
       Place place = place_of(op, w, at[lane] + u64(i) * width);
       const u32 number = carried_of(op, i);
       if (access == Access::write) {
         const bool whole = number == kNone || (carried[number].whole & own);
-        const bool undefined = hollow && (c.undefined.stored[i] & own);
-        set_bits(place, width, undefined ? 0 : whole ? ~0u : carried[number].partial[lane]);
+        const u32 values =
+            (whole ? all : carried[number].partial[lane] & all) & ~(undefined >> (i * width));
+        set_bits(place, width, values);
+        if (values != all && place.space == Space::global && place.bits != nullptr)
+          left_undefined(op, w, at[lane] + u64(i) * width, width);
         continue;
       }
       const u32 found = bits_at(place, width) & all;
@@ -146,7 +179,7 @@ void init_lanes(const Op& op, Warp& w, Access access, Space, const u64* at, u32 
           missing = bytes - u32(__builtin_popcountll(bits_at(first_place, bytes)));
         }
         bad |= own;
-        bad_elements[i] |= own;
+        bad_bytes[lane] |= (~found & all) << (i * width);
       }
       if (access == Access::update) set_bits(place, width, ~0u);
     }
@@ -154,8 +187,14 @@ void init_lanes(const Op& op, Warp& w, Access access, Space, const u64* at, u32 
   if (bad == 0 || !is_news(*w.block, op)) return;
   const u32 lane = u32(__builtin_ctz(bad));
   std::string what = text_of(op, w, access, bad, at[lane], first_place, bytes, missing);
-  if (followed) return load_undefined(op, w, lane, bad_elements, std::move(what));
-  if (report_once(w, op, kWatchInit)) note(w, op, lane, "initcheck", what);
+  if (loads == Loads::nothing) {
+    if (report_once(w, op, kWatchInit)) note(w, op, lane, "initcheck", what);
+    return;
+  }
+  const u32 origin = origin_of(op, w, lane, std::move(what));
+  if (loads == Loads::lanes) load_undefined(op, w, bad_bytes, origin);
+  if (loads == Loads::rows) load_undefined_rows(op, w, bad_bytes, origin);
+  if (loads == Loads::wmma) load_undefined_wmma(op, w, origin);
 }
 
 }  // namespace attest::emulator

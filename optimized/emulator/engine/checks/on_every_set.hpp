@@ -1,5 +1,5 @@
-// What the tests of the checkers share: programs.cu on every instruction set, its marked lines, and
-// memory that nobody has filled. Test code only.
+// What the tests of the checkers share: programs.cu or tiles.cu on every instruction set, its
+// marked lines, and memory that nobody has filled. Test code only.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -11,12 +11,13 @@
 
 namespace attest::emulator {
 
-/// "programs.cu:123" of the line that carries the comment `LINE name`.
+/// "programs.cu:123", or whatever the file is, of the line that carries the comment `LINE name`.
 inline std::string line_of(const std::string& name) {
   const std::string source = text_of(ATTEST_CHECKS_SOURCE);
   const std::size_t at = source.find("// LINE " + name + "\n");
   EXPECT_NE(at, std::string::npos) << name;
-  return "programs.cu:" +
+  const std::string path = ATTEST_CHECKS_SOURCE;
+  return path.substr(path.rfind('/') + 1) + ":" +
          std::to_string(std::count(source.begin(), source.begin() + std::ptrdiff_t(at), '\n') + 1);
 }
 

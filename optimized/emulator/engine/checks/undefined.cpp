@@ -8,87 +8,101 @@
 #include <string_view>
 
 #include "optimized/emulator/engine/checks/state.hpp"
+#include "optimized/emulator/engine/checks/undefined_bits.hpp"
 #include "optimized/emulator/engine/liveness.hpp"
 #include "optimized/emulator/engine/spelling.hpp"
 
 namespace attest::emulator {
-namespace {
 
 using ptx::Instruction;
 using ptx::Operand;
 using ptx::Register;
 using Role = Undefined::Role;
+using Shadow = Undefined::Shadow;
 using Step = Undefined::Step;
-using Value = Undefined::Value;
 using Values = Undefined::Values;
 
-/// Results are undefined where an operand is, and nothing else happens. Any other instruction uses
-/// what it reads.
+namespace {
+
+/// Results are undefined where an operand is (undefined_bits.hpp), and nothing else happens. Any
+/// other instruction uses what it reads.
 constexpr std::array kPasses{
-    "abs",  "add",   "addc", "bfe",  "bfi",   "bfind", "brev",  "clz",   "copysign", "cos",
-    "cvt",  "cvta",  "div",  "dp2a", "dp4a",  "ex2",   "fma",   "fns",   "lg2",      "lop3",
-    "mad",  "mad24", "madc", "max",  "min",   "mov",   "mul",   "mul24", "neg",      "not",
-    "popc", "prmt",  "rcp",  "rem",  "rsqrt", "sad",   "set",   "setp",  "shf",      "shl",
-    "shr",  "sin",   "slct", "sqrt", "sub",   "subc",  "szext", "tanh",  "testp",    "xor"};
+    "abs",      "add",  "addc",  "and",  "bfe", "bfi",   "bfind", "bmsk", "brev",  "clz", "cnot",
+    "copysign", "cos",  "cvt",   "cvta", "div", "dp2a",  "dp4a",  "ex2",  "fma",   "fns", "lg2",
+    "lop3",     "mad",  "mad24", "madc", "max", "min",   "mov",   "mul",  "mul24", "neg", "not",
+    "or",       "popc", "prmt",  "rcp",  "rem", "rsqrt", "sad",   "set",  "setp",  "shf", "shl",
+    "shr",      "sin",  "slct",  "sqrt", "sub", "subc",  "szext", "tanh", "testp", "xor"};
 
 bool has(const Instruction& i, std::string_view modifier) {
   return std::find(i.modifiers.begin(), i.modifiers.end(), modifier) != i.modifiers.end();
 }
 
 Role role_of(const Instruction& i) {
-  if (i.opcode == "ld" || i.opcode == "ldu") return Role::loads;
+  const bool matrix = i.opcode == "ldmatrix" || (i.opcode == "wmma" && has(i, "load"));
+  if (i.opcode == "ld" || i.opcode == "ldu" || matrix) return Role::loads;
   if (i.opcode == "st") return Role::stores;
   if (i.opcode == "shfl") return Role::shuffles;
+  if (i.opcode == "vote" || i.opcode == "match" || i.opcode == "redux") return Role::combines;
   if (i.opcode == "selp") return Role::selects;
-  if (i.opcode == "and" || i.opcode == "or") return Role::masks;
+  constexpr std::array kMatrices{"mma", "wmma", "movmatrix", "stmatrix"};
+  if (std::find(kMatrices.begin(), kMatrices.end(), i.opcode) != kMatrices.end())
+    return Role::matrices;
   return std::find(kPasses.begin(), kPasses.end(), i.opcode) != kPasses.end() ? Role::passes
                                                                               : Role::uses;
 }
 
-const Step& step_of(Undefined& u, const Instruction& i) {
+/// An instruction that does nothing but compute registers from registers and parameters.
+bool only_computes(const Instruction& i) {
+  const Role role = role_of(i);
+  return role == Role::passes || role == Role::selects || (i.opcode == "ld" && has(i, "param"));
+}
+
+/// Where the ways from a forward branch meet, if all of them only compute; or 0. Then the branch
+/// is but a selection, as a compiler may have written it.
+u32 meeting_of(const ptx::Function& f, u32 branch) {
+  u32 end = branch + 1;
+  for (u32 n = branch; n < end && n < f.body.size(); ++n) {
+    const Instruction& i = f.body[n];
+    if (i.opcode != "bra") {
+      if (!only_computes(i)) return 0;
+      continue;
+    }
+    if (i.operands.empty() || i.operands[0].kind != Operand::Kind::label) return 0;
+    const u64 target = u64(i.operands[0].immediate);
+    if (target <= n || target >= f.body.size()) return 0;
+    end = std::max(end, u32(target));
+  }
+  return end;
+}
+
+const Step& step_of(Undefined& u, const ptx::Function& f, u32 n) {
+  const Instruction& i = f.body[n];
   const auto [it, fresh] = u.steps.try_emplace(&i);
   Step& step = it->second;
   if (!fresh) return step;
   step.role = role_of(i);
-  step.is_private = has(i, "shared") || has(i, "shared::cta") || has(i, "local");
+  step.to_call = has(i, "param") || has(i, "param::func");
+  step.spelling = spell(i).spelling;
   ptx::Function alone;  // without its guard, which is looked at apart
   alone.body.push_back(i);
   alone.body[0].guard = ptx::kNoRegister;
   const RegisterUses uses(alone);
   const auto reads = uses.reads(0), writes = uses.writes(0);
   step.reads.assign(reads.begin(), reads.end()), step.writes.assign(writes.begin(), writes.end());
+  if (i.opcode == "bra") step.meeting = meeting_of(f, n);
   return step;
 }
 
-Values& values_of(Undefined& u, const Warp& w) {
-  Values& values = u.frames[w.frame];
-  const std::size_t count = w.frame->code->function->registers.size();
-  if (values.by_register.size() != count) values = {std::vector<Value>(count), w.index, 0};
-  values.warp = w.index;
-  return values;
+u64 bits_of_register(const Warp& w, Register r) {
+  const ptx::Type type = w.frame->code->function->registers[r].type;
+  const u32 width = type == ptx::Type::pred ? 1 : u32(ptx::size_of(type)) * 8;
+  return width >= 64 ? ~u64{0} : (u64{1} << width) - 1;
 }
 
-void show_tracking(Undefined& u, Warp& w) {
-  u32 count = 0;
-  for (const auto& [frame, values] : u.frames) count += values.warp == w.index ? values.count : 0;
-  w.watching->tracks = count != 0;
-  if (count == 0) w.watching->hollow = 0;
-}
-
-/// The register's `on` lanes now hold what `lanes` of them say.
-void put(Values& values, Register r, u32 on, u32 lanes, u32 origin) {
-  if (r >= values.by_register.size()) return;
-  Value& v = values.by_register[r];
-  const u32 before = v.lanes;
-  v.lanes = (v.lanes & ~on) | lanes;
-  if (lanes != 0) v.origin = origin;
-  values.count += u32(before == 0 && v.lanes != 0) - u32(before != 0 && v.lanes == 0);
-}
-
-u32 origin_index(Undefined& u, const Op& op) {
-  const auto it = std::find_if(u.origins.begin(), u.origins.end(),
-                               [&](const Undefined::Origin& o) { return o.op == &op; });
-  return u32(it - u.origins.begin());
+void drop(Values& values, Register r) {
+  if (r >= values.by_register.size() || values.by_register[r] == nullptr) return;
+  values.by_register[r].reset();
+  --values.count;
 }
 
 /// The instruction that `op` belongs to uses values of the origin.
@@ -102,12 +116,13 @@ void tell(Undefined& u, Warp& w, const Op& op, u32 index) {
   origin.told = true;
   for (auto& [frame, values] : u.frames) {
     for (Register r = 0; r < values.by_register.size(); ++r) {
-      if (values.by_register[r].origin == index) put(values, r, kAllLanes, 0, 0);
+      if (values.by_register[r] && values.by_register[r]->origin == index) drop(values, r);
     }
+    std::erase_if(values.doubts, [&](const Undefined::Doubt& d) { return d.origin == index; });
   }
 }
 
-/// Executes one instruction on the undefined lanes of registers.
+/// Executes one instruction on the undefined bits of registers.
 class Follow {
  public:
   Follow(const Op& op, Warp& w, Undefined& u, Values& values)
@@ -117,56 +132,93 @@ class Follow {
         values_(values),
         code_(*w.frame->code),
         i_(code_.function->body[op.origin]),
-        step_(step_of(u, i_)) {
+        step_(step_of(u, *code_.function, op.origin)) {
+    leave_doubts();
     if (i_.guard == ptx::kNoRegister) return;
-    doubtful_ = lanes_of(i_.guard) & w.active;
+    guarded_ = lanes_of(i_.guard) & w.active;
     if (op.guard != kNone)
       on_ &= op.guard_negated ? ~w.predicates[op.guard] : w.predicates[op.guard];
+    if (guarded_ != 0) origin_ = values_.by_register[i_.guard]->origin;
   }
 
   void run(bool jumps) {
-    if (jumps) return use(i_.guard, w_.active);
+    if (jumps) return jump();
     switch (step_.role) {
       case Role::passes:
-        return pass([&](Register r) { return lanes_of(r); });
       case Role::selects:
-        return select();
-      case Role::masks:
-        return mask();
+        return i_.operands.size() == 2 && is_vector(0) ? unpack() : pass();
       case Role::loads:
+        use(i_.guard, guarded_);
         for (const Register r : step_.reads) use(r, on_);
-        return pass([](Register) { return 0u; });
+        return clear();
       case Role::stores:
         return store();
       case Role::shuffles:
-        use(i_.guard, doubtful_);
+        use(i_.guard, guarded_);
         for (std::size_t n = 2; n < i_.operands.size(); ++n) use(i_.operands[n].reg, on_);
         return;
+      case Role::combines:
+        return combine();
+      case Role::matrices:
+        return matrices();
       case Role::uses:
-        use(i_.guard, doubtful_);
+        use(i_.guard, guarded_);
         for (const Register r : step_.reads) use(r, on_);
-        return pass([](Register) { return 0u; });
+        return clear();
     }
   }
 
  private:
-  u32 lanes_of(Register r) const {
-    return r < values_.by_register.size() ? values_.by_register[r].lanes : 0;
+  const Shadow* shadow_of(Register r) const {
+    return r < values_.by_register.size() ? values_.by_register[r].get() : nullptr;
   }
+  u32 lanes_of(Register r) const {
+    const Shadow* s = shadow_of(r);
+    return s ? s->lanes : 0;
+  }
+  bool is_vector(std::size_t n) const { return i_.operands[n].kind == Operand::Kind::vector; }
 
   void use(Register r, u32 lanes) {
-    if ((lanes_of(r) & lanes) != 0) tell(u_, w_, op_, values_.by_register[r].origin);
+    if ((lanes_of(r) & lanes) != 0) tell(u_, w_, op_, values_.by_register[r]->origin);
+  }
+  void clear() {
+    for (const Register r : step_.writes) deliver(r, nullptr);
   }
 
-  template <class Lanes>
-  void pass(const Lanes& lanes) {
-    u32 sum = doubtful_, origin = doubtful_ ? values_.by_register[i_.guard].origin : 0;
-    for (const Register r : step_.reads) {
-      const u32 more = lanes(r) & on_;
-      if (more != 0) origin = values_.by_register[r].origin;
-      sum |= more;
+  /// Lanes that stand outside of where their doubt reigns have left it.
+  void leave_doubts() {
+    for (Undefined::Doubt& d : values_.doubts) {
+      if (op_.origin < d.begin || op_.origin >= d.end)
+        d.lanes &= ~w_.active;
+      else if ((d.lanes & w_.active) != 0)
+        doubtful_ |= d.lanes & w_.active, origin_ = d.origin;
     }
-    for (const Register r : step_.writes) put(values_, r, on_, sum, origin);
+    std::erase_if(values_.doubts, [](const Undefined::Doubt& d) { return d.lanes == 0; });
+  }
+
+  /// The register now holds these bits; all are undefined where it is not known who writes.
+  void deliver(Register r, const u64* bits) {
+    if (r >= values_.by_register.size()) return;
+    if (bits == nullptr && doubtful_ == 0 && guarded_ == 0 && shadow_of(r) == nullptr) return;
+    const u64 width = bits_of_register(w_, r);
+    u64 all[kLanes];
+    for (u32 l = 0; l < kLanes; ++l) {
+      const bool doubtful = ((doubtful_ | guarded_) >> l) & 1;
+      all[l] = doubtful ? width : bits ? bits[l] & width : 0;
+    }
+    put_undefined(u_, w_, r, on_ | guarded_, all, origin_);
+  }
+
+  void jump() {
+    if (guarded_ == 0) return;
+    const bool computes = step_.role == Role::passes || step_.role == Role::selects;
+    if (step_.meeting == 0 && !computes) return use(i_.guard, guarded_);
+    if (i_.opcode != "bra") return clear();  // skips it: what it writes depends on the guard
+    doubtful_ |= guarded_;
+    for (u32 n = op_.origin + 1; n < step_.meeting; ++n) {
+      for (const Register r : step_of(u_, *code_.function, n).writes) deliver(r, nullptr);
+    }
+    values_.doubts.push_back({op_.origin + 1, step_.meeting, guarded_, origin_});
   }
 
   /// The operands of the only operation are those of the text.
@@ -175,54 +227,137 @@ class Follow {
     return &op_ + 1 == end || (&op_ + 1)->origin != op_.origin;
   }
 
-  /// selp d, a, b, p: what is not chosen does not matter.
-  void select() {
-    const bool known = is_alone() && i_.operands.size() == 4;
-    const u32 chosen = known ? w_.predicates[op_.c] ^ u32(op_.immediate) : 0;
-    const Register a = known ? i_.operands[1].reg : ptx::kNoRegister,
-                   b = known ? i_.operands[2].reg : ptx::kNoRegister,
-                   p = known ? i_.operands[3].reg : ptx::kNoRegister;
-    pass([&](Register r) {
-      if (!known || r == p) return lanes_of(r);
-      return lanes_of(r) & ((r == a ? chosen : 0) | (r == b ? ~chosen : 0));
-    });
-  }
-
-  /// Lanes in which an operand alone decides what `and` or `or` gives.
-  u32 deciding(bool is_and, u32 operand, bool predicate, bool negated) const {
-    if (predicate) {
-      const u32 p = w_.predicates[operand] ^ (negated ? ~0u : 0u);
-      return is_and ? ~p : p;
+  /// Operand n of the text (0: the first source) in lane l.
+  u64 value_of(u32 n, u32 l, bool& known) const {
+    const Operand& o = i_.operands[n + 1];
+    known = true;
+    if (o.kind == Operand::Kind::immediate) return u64(o.immediate);
+    known = false;
+    if (o.kind != Operand::Kind::reg || n >= 3 || !is_alone()) return 0;
+    const u32 slot = n == 0 ? op_.a : n == 1 ? op_.b : op_.c;
+    const ptx::Type type = code_.function->registers[o.reg].type;
+    known = true;
+    if (type == ptx::Type::pred) {
+      const bool negated = n == 0 && step_.role != Role::selects && op_.immediate != 0;
+      return ((w_.predicates[slot] >> l) & 1) ^ u64(negated);
     }
-    const u32* words = reinterpret_cast<const u32*>(w_.narrow[operand & 1] + operand);
-    u32 lanes = 0;
-    for (u32 l = 0; l < kLanes; ++l) lanes |= u32(words[l] == (is_and ? 0u : ~0u)) << l;
-    return lanes;
+    if (ptx::size_of(type) == 8) {
+      u64 wide;
+      __builtin_memcpy(&wide, w_.wide[slot & 1] + slot + l * 8, sizeof wide);
+      return wide;
+    }
+    u32 narrow;
+    __builtin_memcpy(&narrow, w_.narrow[slot & 1] + slot + l * 4, sizeof narrow);
+    return narrow;
   }
 
-  /// and, or: a defined operand may settle the result.
-  void mask() {
-    const bool predicate = has(i_, "pred"), words = has(i_, "b32");
-    const bool known = is_alone() && i_.operands.size() == 3 && (predicate || words);
-    if (!known) return pass([&](Register r) { return lanes_of(r); });
-    const bool is_and = i_.opcode == "and";
-    const Register a = i_.operands[1].reg, b = i_.operands[2].reg;
-    const u32 settled_by_a = deciding(is_and, op_.a, predicate, op_.immediate != 0) & ~lanes_of(a),
-              settled_by_b = deciding(is_and, op_.b, predicate, false) & ~lanes_of(b);
-    pass([&](Register r) { return lanes_of(r) & ~(settled_by_a | settled_by_b); });
+  u64 undefined_in(const Operand& o, u32 l) {
+    if (o.kind == Operand::Kind::vector) {  // mov packs it, the first part lowest
+      u64 sum = 0;
+      const u32 width = u32(ptx::size_of(step_.spelling.type())) * 8 / u32(o.elements.size());
+      for (std::size_t n = 0; n < o.elements.size(); ++n)
+        sum |= undefined_in(o.elements[n], l) << (n * width);
+      return sum;
+    }
+    const Shadow* s = shadow_of(o.reg);
+    if (s == nullptr || s->bits[l] == 0) return 0;
+    origin_ = s->origin;
+    return s->bits[l];
+  }
+
+  u32 lanes_read() const {
+    u32 lanes = 0;
+    for (const Register r : step_.reads) lanes |= lanes_of(r);
+    return lanes & on_;
+  }
+
+  void pass() {
+    const u32 lanes = lanes_read();
+    if (lanes == 0) return clear();
+    const bool computes = i_.opcode != "set" && i_.opcode != "setp";
+    u64 bits[kLanes] = {};
+    for (u32 left = lanes; left; left &= left - 1) {
+      const u32 l = u32(__builtin_ctz(left));
+      OperandBits in;
+      in.count = u32(std::min<std::size_t>(i_.operands.size() - 1, OperandBits::kMost));
+      for (u32 n = 0; n < in.count; ++n) {
+        in.undefined[n] = undefined_in(i_.operands[n + 1], l);
+        in.value[n] = computes ? value_of(n, l, in.known[n]) : 0;
+      }
+      bits[l] =
+          step_.role == Role::selects ? selected(in, l) : undefined_result(i_, step_.spelling, in);
+    }
+    for (const Register r : step_.reads) {
+      if ((lanes_of(r) & on_) != 0) origin_ = values_.by_register[r]->origin;
+    }
+    for (const Register r : step_.writes) deliver(r, bits);
+  }
+
+  /// selp d, a, b, p: what is not chosen does not matter.
+  u64 selected(const OperandBits& in, u32 l) const {
+    if (in.undefined[2] != 0) return ~u64{0};
+    if (!is_alone()) return in.undefined[0] | in.undefined[1];
+    const u32 chosen = w_.predicates[op_.c] ^ u32(op_.immediate);
+    return in.undefined[(chosen >> l) & 1 ? 0 : 1];
+  }
+
+  /// mov {a, b}, c: parts of c, lowest first.
+  void unpack() {
+    const auto& parts = i_.operands[0].elements;
+    const u32 width = u32(ptx::size_of(step_.spelling.type())) * 8 / u32(parts.size());
+    u64 whole[kLanes];
+    for (u32 l = 0; l < kLanes; ++l) whole[l] = undefined_in(i_.operands[1], l);
+    for (const Operand& part : parts) {
+      deliver(part.reg, whole);
+      for (u64& bits : whole) bits = width >= 64 ? 0 : bits >> width;
+    }
+  }
+
+  /// vote, match, redux: what one lane gives makes what all get undefined, but for a ballot, whose
+  /// bits are a lane's each. The member mask has to be defined.
+  void combine() {
+    use(i_.guard, guarded_);
+    const std::size_t last = i_.operands.size() - 1;
+    use(i_.operands[last].reg, on_);
+    const Operand& from = i_.operands[1];
+    const u32 lanes = lanes_of(from.reg) & on_;
+    if (lanes == 0) return clear();
+    origin_ = values_.by_register[from.reg]->origin;
+    u64 bits[kLanes];
+    const bool ballot = has(i_, "ballot");
+    for (u64& b : bits) b = ballot ? u64(lanes) : ~u64{0};
+    for (const Register r : step_.writes) deliver(r, bits);
+  }
+
+  void matrices() {
+    use(i_.guard, guarded_);
+    if (w_.active != w_.live) return;  // waits for the others
+    const bool stores = i_.opcode == "stmatrix" || has(i_, "store");
+    const Operand& address = i_.operands[0];
+    if (stores) use(address.reg, on_);
+    if (i_.opcode == "wmma" && stores && i_.operands.size() > 2) use(i_.operands[2].reg, on_);
+    pass_matrices(op_, w_, step_);
   }
 
   void store() {
-    use(i_.guard, doubtful_);
+    use(i_.guard, guarded_);
     if (i_.operands.size() != 2) return;
     use(i_.operands[0].reg, on_);
-    const Operand& value = i_.operands[1];
-    const std::vector<Operand> one{value};
-    const auto& parts = value.kind == Operand::Kind::vector ? value.elements : one;
-    for (std::size_t n = 0; n < std::min(parts.size(), std::size(u_.stored)); ++n) {
-      if (!step_.is_private) use(parts[n].reg, on_);
-      u_.stored[n] = step_.is_private ? lanes_of(parts[n].reg) & on_ : 0;
-      w_.watching->hollow |= u_.stored[n];
+    u32 first = 0;
+    const u32 width = u32(ptx::size_of(step_.spelling.type()));
+    std::fill(std::begin(u_.stored), std::end(u_.stored), 0u);
+    for (const Operand& part : parts_of(i_.operands[1])) {
+      if (step_.to_call) use(part.reg, on_);
+      if ((lanes_of(part.reg) & on_) != 0) u_.stored_origin = values_.by_register[part.reg]->origin;
+      for (u32 left = lanes_of(part.reg) & on_; left; left &= left - 1) {
+        const u32 l = u32(__builtin_ctz(left));
+        for (u32 byte = 0; byte < width; ++byte) {
+          if ((values_.by_register[part.reg]->bits[l] >> (8 * byte)) & 0xff)
+            u_.stored[l] |= 1u << (first + byte);
+        }
+        if (u_.stored[l] != 0) w_.watching->hollow |= 1u << l;
+      }
+      first += width;
     }
   }
 
@@ -233,10 +368,58 @@ class Follow {
   const Code& code_;
   const Instruction& i_;
   const Step& step_;
-  u32 on_ = w_.active, doubtful_ = 0;
+  u32 on_ = w_.active, guarded_ = 0, doubtful_ = 0, origin_ = 0;
 };
 
 }  // namespace
+
+std::vector<Operand> parts_of(const Operand& o) {
+  return o.kind == Operand::Kind::vector ? o.elements : std::vector<Operand>{o};
+}
+
+Values& undefined_values(Undefined& u, const Warp& w) {
+  Values& values = u.frames[w.frame];
+  const std::size_t count = w.frame->code->function->registers.size();
+  if (values.by_register.size() != count) {
+    values = {};
+    values.by_register.resize(count);
+  }
+  values.warp = w.index;
+  return values;
+}
+
+void show_tracking(Undefined& u, Warp& w) {
+  u32 count = 0;
+  for (const auto& [frame, values] : u.frames) {
+    if (values.warp == w.index) count += values.count + u32(values.doubts.size());
+  }
+  w.watching->tracks = count != 0;
+  if (count == 0) w.watching->hollow = 0;
+}
+
+void put_undefined(Undefined& u, const Warp& w, Register r, u32 on, const u64* bits, u32 origin) {
+  Values& values = undefined_values(u, w);
+  if (r >= values.by_register.size()) return;
+  const u64 width = bits_of_register(w, r);
+  u32 lanes = 0;
+  for (u32 left = on; left; left &= left - 1) {
+    const u32 l = u32(__builtin_ctz(left));
+    lanes |= u32((bits[l] & width) != 0) << l;
+  }
+  std::unique_ptr<Shadow>& shadow = values.by_register[r];
+  if (shadow == nullptr) {
+    if (lanes == 0) return;
+    shadow = std::make_unique<Shadow>();
+    ++values.count;
+  }
+  for (u32 left = on; left; left &= left - 1) {
+    const u32 l = u32(__builtin_ctz(left));
+    shadow->bits[l] = bits[l] & width;
+  }
+  shadow->lanes = (shadow->lanes & ~on) | lanes;
+  if (lanes != 0) shadow->origin = origin;
+  if (shadow->lanes == 0) drop(values, r);
+}
 
 void forget_undefined(Block& block) {
   Undefined& u = block.checks->undefined;
@@ -245,52 +428,33 @@ void forget_undefined(Block& block) {
   for (Watching& v : block.checks->watching) v.tracks = v.hollow = 0;
 }
 
+namespace {
+
+u32 origin_index(const Undefined& u, const Op& op) {
+  const auto it = std::find_if(u.origins.begin(), u.origins.end(),
+                               [&](const Undefined::Origin& o) { return o.op == &op; });
+  return u32(it - u.origins.begin());
+}
+
+}  // namespace
+
 bool is_news(Block& block, const Op& op) {
-  Undefined& u = block.checks->undefined;
+  const Undefined& u = block.checks->undefined;
   const u32 index = origin_index(u, op);
   return index == u.origins.size() || !u.origins[index].told;
 }
 
-void load_undefined(const Op& op, Warp& w, u32 lane, const u32* lanes, std::string what) {
+void use_stored(const Op& op, Warp& w) {
   Undefined& u = w.block->checks->undefined;
-  const u32 index = origin_index(u, op);
-  if (index == u.origins.size()) u.origins.push_back({&op, lane, std::move(what)});
-  Values& values = values_of(u, w);
-  const Operand& to = w.frame->code->function->body[op.origin].operands[0];
-  const std::vector<Operand> one{to};
-  const auto& parts = to.kind == Operand::Kind::vector ? to.elements : one;
-  for (std::size_t n = 0; n < parts.size(); ++n)
-    put(values, parts[n].reg, lanes[n], lanes[n], index);
+  tell(u, w, op, u.stored_origin);
   show_tracking(u, w);
 }
 
-void shuffle_undefined(const Op& op, Warp& w, const u32* source, u32 absent) {
+u32 origin_of(const Op& op, Warp& w, u32 lane, std::string what) {
   Undefined& u = w.block->checks->undefined;
-  const Instruction& i = w.frame->code->function->body[op.origin];
-  const Register to = i.operands[0].reg, from = i.operands[1].reg;
-  if (absent != 0 && !is_news(*w.block, op)) absent = 0;
-  Values& values = values_of(u, w);
-  const Value taken = from < values.by_register.size() ? values.by_register[from] : Value{};
-  u32 lanes = absent, origin = taken.origin;
-  for (u32 left = w.mask & ~absent; left; left &= left - 1) {
-    const u32 l = u32(__builtin_ctz(left));
-    lanes |= ((taken.lanes >> source[l]) & 1) << l;
-  }
-  if (absent != 0) {
-    const u32 lane = u32(__builtin_ctz(absent)), of = source[lane];
-    origin = origin_index(u, op);
-    if (origin == u.origins.size()) {
-      const bool left = (w.existing & ~w.live) >> of & 1;
-      u.origins.push_back(
-          {&op, lane,
-           fmt::format("takes the value of lane {}, which {}: what it gets is undefined", of,
-                       left                 ? "has exited"
-                       : (w.mask >> of & 1) ? "its member mask leaves out"
-                                            : "does not take part")});
-    }
-  }
-  put(values, to, w.mask, lanes, origin);
-  show_tracking(u, w);
+  const u32 index = origin_index(u, op);
+  if (index == u.origins.size()) u.origins.push_back({&op, lane, std::move(what)});
+  return index;
 }
 
 void track_undefined(const Op& op, Warp& w) {
@@ -303,11 +467,12 @@ void track_undefined(const Op& op, Warp& w) {
                      (&op - 1)->run == join || (&op - 1)->run == jump;
   if (!first) return;
   w.watching->hollow = 0;
+  u.stored_pieces.clear();
   const auto it = u.frames.find(w.frame);
-  if (it == u.frames.end() || it->second.count == 0) return;
+  if (it == u.frames.end() || it->second.count + it->second.doubts.size() == 0) return;
   if (it->second.by_register.size() != w.frame->code->function->registers.size()) return;
   Follow(op, w, u, it->second).run(op.run == jump);
-  if (it->second.count == 0) show_tracking(u, w);
+  if (it->second.count + it->second.doubts.size() == 0) show_tracking(u, w);
 }
 
 }  // namespace attest::emulator
