@@ -8,6 +8,7 @@
 #include <string>
 
 #include "reports/formats.hpp"
+#include "reports/say.hpp"
 
 namespace attest {
 namespace {
@@ -48,17 +49,17 @@ void Progress::update(std::string_view state, double share_done) {
     const std::string text =
         fmt::format("[{:#<{}}{:.<{}}] {}", "", full, "", kBarColumns - full, line);
     const auto columns = static_cast<std::size_t>(style_of(out_).columns - 1);
-    fmt::print(out_, "\r\x1b[K{}", text.substr(0, columns));
+    say(out_, "\r\x1b[K{}", text.substr(0, columns));
     drawn_ = true;
   } else {
-    fmt::print(out_, "{}\n", line);
+    say(out_, "{}\n", line);
   }
   std::fflush(out_);
 }
 
 void Progress::line(std::string_view text) {
   clear();
-  fmt::print(out_, "{}\n", text);
+  say(out_, "{}\n", text);
   std::fflush(out_);
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "reports/formats.hpp"
+#include "reports/say.hpp"
 
 namespace attest {
 
@@ -33,7 +34,7 @@ void Stage::draw(std::stop_token stop) {
             ? ""
             : fmt::format(": {} of {} {}", pieces_.done->load(), pieces_.of, pieces_.name);
     const std::string text = fmt::format("{}{} ({} s)", what_, so_far, seconds);
-    fmt::print(out_, "\r\x1b[K{}", text.substr(0, columns));
+    say(out_, "\r\x1b[K{}", text.substr(0, columns));
     std::fflush(out_);
   }
   if (!drawn) return;

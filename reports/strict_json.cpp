@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
 #include <utility>
 #include <vector>
+
+#include "reference/one_line.hpp"
 
 namespace attest {
 namespace {
@@ -130,7 +133,21 @@ Json number_of(double number) {
 }
 
 std::string text_of(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string dumped = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  // The library escapes control characters below a space only. What else a terminal would obey can
+  // stand in strings alone, where an escape means the same.
+  std::string out;
+  for (std::string_view rest = dumped; !rest.empty();) {
+    const std::string_view letter = rest.substr(0, std::max<std::size_t>(1, utf8_length(rest)));
+    if (letter != "\n" && one_line(letter) != letter) {
+      const std::string escaped = Json(letter).dump(-1, ' ', true);  // "\u009b"
+      out += letter == "\x7f" ? "\\u007f" : escaped.substr(1, escaped.size() - 2);
+    } else {
+      out += letter;
+    }
+    rest.remove_prefix(letter.size());
+  }
+  return out;
 }
 
 }  // namespace attest

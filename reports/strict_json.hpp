@@ -42,7 +42,8 @@ class Fields {
 /// Every other double is written with the digits that read back to the same bits.
 nlohmann::json number_of(double number);
 
-/// Two-space indentation and a final line feed. Bytes that are not UTF-8 become U+FFFD.
+/// Two-space indentation and a final line feed. Bytes that are not UTF-8 become U+FFFD; what a
+/// terminal would obey is escaped, never raw.
 std::string text_of(const nlohmann::json& json);
 
 }  // namespace attest

@@ -13,6 +13,8 @@
 #include "reports/commands/meant_file.hpp"
 #include "reports/formats.hpp"
 #include "reports/rendering.hpp"
+#include "reports/safetensors.hpp"
+#include "reports/say.hpp"
 
 namespace attest {
 namespace {
@@ -32,8 +34,7 @@ double largest_of(const std::vector<double>& numbers) {
 Truth certify(const TensorsFile& file, const std::string& out) {
   Certified certified = certified_attention(file.problem, file.values);
   write_truth_file(out, file, certified);
-  fmt::print(
-      "O ({} numbers) and LSE ({}) written to {} with what they follow from; the truth is within "
+  say("O ({} numbers) and LSE ({}) written to {} with what they follow from; the truth is within "
       "o_radius, at most {}, and "
       "lse_radius, at most {}; rows computed in: {}\n",
       certified.truth.o.size(), certified.truth.lse.size(), out,
@@ -47,8 +48,7 @@ Truth by_digits(const TensorsFile& file, const std::string& out, int digits) {
       exact_attention(file.problem, file.values, digits == 50 ? Digits::fifty : Digits::hundred);
   const int agreeing = std::min(kDigitsMost, certified_digits(file.problem, file.values));
   write_truth_file(out, file, truth, agreeing);
-  fmt::print(
-      "O ({} numbers) and LSE ({}) written to {}: rounded once to f64 from {} digits; with "
+  say("O ({} numbers) and LSE ({}) written to {}: rounded once to f64 from {} digits; with "
       "their tails {} digits are certified\n",
       truth.o.size(), truth.lse.size(), out, digits, agreeing);
   return truth;
@@ -63,7 +63,7 @@ void print_distance(std::string_view name, const std::vector<double>& given,
     const double distance = std::abs(given[i] - truth[i]);
     if (!same && !(distance <= largest)) largest = distance;
   }
-  fmt::print("the file's own {} is at most {} away from it\n", name, short_number(largest));
+  say("the file's own {} is at most {} away from it\n", name, short_number(largest));
 }
 
 }  // namespace
@@ -86,7 +86,8 @@ int oracle(const OracleOptions& options) {
     throw Error(fmt::format("{}: the truth would replace the tensors it is for; give another -o",
                             options.out));
   }
-  fmt::print("{}: {}\n", version_text(), print(file.problem));
+  require_writable_file(options.out);
+  say("{}: {}\n", version_text(), print(file.problem));
   const Truth truth = options.digits == 0 ? certify(file, options.out)
                                           : by_digits(file, options.out, options.digits);
   if (file.o) print_distance("o", *file.o, truth.o);

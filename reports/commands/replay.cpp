@@ -13,6 +13,7 @@
 #include "reports/commands/subjects.hpp"
 #include "reports/formats.hpp"
 #include "reports/rendering.hpp"
+#include "reports/say.hpp"
 
 namespace attest {
 namespace {
@@ -53,17 +54,17 @@ Asked asked_of(const ReplayOptions& options) {
 
 void print_replay(const Replay& one) {
   const Verdict& verdict = one.seen.verdict;
-  fmt::print("{}: {}", one.property, word_of(verdict.outcome));
+  say("{}: {}", one.property, word_of(verdict.outcome));
   if (verdict.compared > 0) {
-    fmt::print(", margin {} at {}, {} numbers", short_number(verdict.margin),
-               place_of(verdict.where), verdict.compared);
+    say(", margin {} at {}, {} numbers", short_number(verdict.margin), place_of(verdict.where),
+        verdict.compared);
   }
-  if (!verdict.why.empty()) fmt::print("\n  {}", verdict.why);
+  if (!verdict.why.empty()) say("\n  {}", verdict.why);
   if (one.seen.replies > 0) {
-    fmt::print("\n  bits of {} replies: o {:016x} lse {:016x}", one.seen.replies, one.seen.o_digest,
-               one.seen.lse_digest);
+    say("\n  bits of {} replies: o {:016x} lse {:016x}", one.seen.replies, one.seen.o_digest,
+        one.seen.lse_digest);
   }
-  fmt::print("\n");
+  say("\n");
 }
 
 }  // namespace
@@ -73,9 +74,8 @@ int replay(const ReplayOptions& options) {
   const auto make =
       subject_maker({asked.subject, options.device, options.case_seconds, asked.emulation});
   const Subject subject = make();
-  fmt::print("{}, {}: replaying '{}' on '{}' ({})\n", version_text(),
-             text_of(spelled(asked.emulation)), asked.what, asked.subject,
-             subject.description.numerics);
+  say("{}, {}: replaying '{}' on '{}' ({})\n", version_text(), text_of(spelled(asked.emulation)),
+      asked.what, asked.subject, subject.description.numerics);
   const Setting setting{asked.emulation.numerics, *asked.emulation.schedule};
   const auto replays = replay(subject, asked.property, asked.problem, asked.values, setting);
   for (const Replay& one : replays) print_replay(one);
