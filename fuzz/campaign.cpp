@@ -306,6 +306,7 @@ class Campaign {
     whole.found = whole.shrunk = ticket.test_case;
     whole.setting = ticket.setting;
     whole.verdict = ticket.seen.verdict;
+    whole.digest = digest_of(ticket.seen);
     return whole;
   }
 

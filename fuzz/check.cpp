@@ -13,18 +13,11 @@
 
 #include "fuzz/run.hpp"
 #include "properties/fills.hpp"
+#include "reference/fnv.hpp"
 #include "reference/text.hpp"
 
 namespace attest {
 namespace {
-
-std::uint64_t mixed(std::uint64_t digest, const std::byte* bytes, std::size_t count) {
-  constexpr std::uint64_t kPrime = 0x100000001b3ULL;  // FNV-1a, 64 bits
-  for (std::size_t i = 0; i < count; ++i) {
-    digest = (digest ^ std::to_integer<std::uint64_t>(bytes[i])) * kPrime;
-  }
-  return digest;
-}
 
 Reply watched(Reply reply, Observation& seen) {
   ++seen.replies;
@@ -149,15 +142,20 @@ std::string kind_of(const Observation& seen) {
 
 std::uint64_t digest_of(const Tensor& tensor, std::uint64_t digest) {
   const auto format = static_cast<std::byte>(tensor.format);
-  digest = mixed(digest, &format, 1);
+  digest = fnv_of({&format, 1}, digest);
   for (const Index extent : tensor.extent) {
     std::array<std::byte, 8> little{};
     for (std::size_t i = 0; i < little.size(); ++i) {
       little[i] = static_cast<std::byte>(static_cast<std::uint64_t>(extent) >> (8 * i));
     }
-    digest = mixed(digest, little.data(), little.size());
+    digest = fnv_of(little, digest);
   }
-  return mixed(digest, tensor.bytes.data(), tensor.bytes.size());
+  return fnv_of(tensor.bytes, digest);
+}
+
+std::uint64_t digest_of(const Observation& seen) {
+  const std::array<std::uint64_t, 2> both{seen.o_digest, seen.lse_digest};
+  return fnv_of(std::as_bytes(std::span(both)));
 }
 
 Observation observe(const Subject& subject, const Property& property, const Problem& problem,

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "properties/property.hpp"
+#include "reference/fnv.hpp"
 
 namespace attest {
 
@@ -54,7 +55,9 @@ void begin_under(const Subject& subject, const std::optional<Setting>& setting);
 /// One check, nothing random: what replay does.
 Verdict check_case(const Subject& subject, const Property& property, const Case& test_case);
 
-/// Of the format, the extent and every stored bit (FNV-1a, 64 bits), continuing from `digest`.
-std::uint64_t digest_of(const Tensor& tensor, std::uint64_t digest = 0xcbf29ce484222325ULL);
+/// Of the format, the extent and every stored bit, continuing from `digest`.
+std::uint64_t digest_of(const Tensor& tensor, std::uint64_t digest = kFnvBasis);
+/// Of every bit that the subject was seen to write.
+std::uint64_t digest_of(const Observation& seen);
 
 }  // namespace attest

@@ -23,6 +23,10 @@ struct Finding {
   std::optional<Setting> setting;  // under which both were run; nothing on a GPU
   Verdict verdict;                 // on `shrunk`
   std::uint64_t shrink_steps = 0;
+  // What a replay is compared with.
+  std::uint64_t digest = 0;        // of every bit that the subject wrote on `shrunk`; 0: unknown
+  std::string version;             // of the program that found it
+  std::uint64_t subject_hash = 0;  // of the bytes of the plugin's file; 0: unknown
 };
 
 inline constexpr std::size_t kDeclinesMax = 20;

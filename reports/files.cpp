@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "reference/fnv.hpp"
 #include "reference/text.hpp"
 #include "reports/formats.hpp"
 #include "reports/safetensors.hpp"
@@ -71,6 +72,14 @@ void require_writable_folder(const std::filesystem::path& folder) {
   const auto probe = folder / fmt::format(".attest.{}", ::getpid());
   write_whole(probe, std::string_view());
   fs::remove(probe, problem);
+}
+
+std::uint64_t subject_hash_of(const std::filesystem::path& plugin) {
+  try {
+    return fnv_of(MappedFile(plugin).bytes());
+  } catch (const Error&) {
+    return 0;
+  }
 }
 
 FolderLock::FolderLock(const std::filesystem::path& folder)

@@ -54,6 +54,9 @@ Values rich_values() {
 TEST_F(FindingFiles, ComeBackBitForBit) {
   Finding finding = sample_run().findings[0];
   finding.shrunk = rich_case();
+  finding.digest = 0xfedcba9876543210;
+  finding.version = "0.0.9";
+  finding.subject_hash = 17;
   const auto path =
       write_finding(folder_, finding, rich_values(), "a subject", "./attest replay x");
   EXPECT_EQ(path.parent_path(), folder_);
@@ -63,6 +66,9 @@ TEST_F(FindingFiles, ComeBackBitForBit) {
   EXPECT_EQ(back.replay, "./attest replay x");
   EXPECT_EQ(back.test_case, finding.shrunk);
   EXPECT_EQ(back.values, rich_values());
+  EXPECT_EQ(back.digest, finding.digest);
+  EXPECT_EQ(back.version, finding.version);
+  EXPECT_EQ(back.subject_hash, finding.subject_hash);
   EXPECT_EQ(back.verdict.outcome, Outcome::violated);
   EXPECT_EQ(back.verdict.margin, INFINITY);
   EXPECT_EQ(back.verdict.where, finding.verdict.where);

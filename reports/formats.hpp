@@ -147,7 +147,13 @@ struct StoredFinding {
   Case test_case;              // the shrunk one
   Values values;               // from tensors.safetensors: what was run, even if fills change
   Verdict verdict;
+  // As in Finding; unknown in findings of earlier versions.
+  std::uint64_t digest = 0;
+  std::string version;
+  std::uint64_t subject_hash = 0;
 };
+/// Of the bytes of a subject's file; 0 where it cannot be read.
+std::uint64_t subject_hash_of(const std::filesystem::path& plugin);
 StoredFinding read_finding(const std::filesystem::path& folder);
 
 }  // namespace attest

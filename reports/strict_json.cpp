@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -124,6 +125,23 @@ const Json& Fields::list(std::string_view name) const {
   const Json& value = at(name);
   if (!value.is_array()) refuse(name, "should be a list");
   return value;
+}
+
+std::string hexadecimal(std::uint64_t bits) {
+  return fmt::format("{:016x}", bits);
+}
+
+std::uint64_t read_hexadecimal(const Fields& fields, std::string_view name) {
+  if (!fields.has(name)) return 0;
+  constexpr int kBase = 16, kDigits = 16;
+  const std::string text = fields.text(name);
+  std::uint64_t bits = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, failed] = std::from_chars(text.data(), end, bits, kBase);
+  if (failed != std::errc() || stop != end || text.size() != kDigits) {
+    fields.refuse(name, "should be 16 hexadecimal digits");
+  }
+  return bits;
 }
 
 Json number_of(double number) {

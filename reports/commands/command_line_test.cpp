@@ -125,8 +125,7 @@ TEST_F(CommandLine, ARunThatCannotBeginLeavesNoReportOfAnEarlierOne) {
   EXPECT_EQ(text_of(folder_ / "kept" / "run.json").find("absent.so"), std::string::npos);
   refuses("gate --subject ./absent.so --report kept", {"absent.so"});
   for (const char* name : {"junit.xml", "run.json", "summary.md"}) {
-    EXPECT_NE(text_of(folder_ / "kept" / name).find("no such file"), std::string::npos)
-        << name;
+    EXPECT_NE(text_of(folder_ / "kept" / name).find("no such file"), std::string::npos) << name;
   }
 }
 

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "properties/fills.hpp"
 #include "reference/text.hpp"
@@ -23,6 +26,7 @@ struct Asked {
   Problem problem;
   Values values;
   EmulationOptions emulation = {};
+  std::optional<StoredFinding> finding = {};
 };
 
 Asked asked_of(const ReplayOptions& options) {
@@ -33,6 +37,7 @@ Asked asked_of(const ReplayOptions& options) {
     StoredFinding stored = read_finding(path);
     asked = {stored.property,          stored.subject,           print(stored.test_case),
              stored.test_case.problem, std::move(stored.values), stored.emulation};
+    asked.finding = std::move(stored);
   } else if (is_meant_as_file(options.what)) {
     TensorsFile file = read_tensors_file(path, options.problem);
     asked = {"", "", print(file.problem), std::move(file.problem), std::move(file.values)};
@@ -67,6 +72,38 @@ void print_replay(const Replay& one) {
   say("\n");
 }
 
+/// What of the circumstances is not as it was when the finding was made, and whether the subject
+/// wrote the same bits all the same.
+void print_comparison(const Asked& asked, const Replay& one) {
+  const StoredFinding& finding = *asked.finding;
+  if (one.property != finding.property || finding.digest == 0) return;
+  std::vector<std::string> others;
+  if (asked.subject != finding.subject) {
+    others.push_back(fmt::format("another subject ('{}' then)", one_line(finding.subject)));
+  }
+  if (finding.subject_hash != 0 &&
+      subject_hash_of(plugin_named(asked.subject)) != finding.subject_hash) {
+    others.push_back("another file of the subject");
+  }
+  if (finding.version != version()) {
+    others.push_back(fmt::format("another version of attest ({} then)", one_line(finding.version)));
+  }
+  if (spelled(asked.emulation) != finding.emulation) {
+    others.push_back(fmt::format("another emulation ({} then)", text_of(finding.emulation)));
+  }
+  const bool same_bits = digest_of(one.seen) == finding.digest;
+  const bool same_outcome = one.seen.verdict.outcome == finding.verdict.outcome;
+  const std::string verdict =
+      same_outcome ? "" : fmt::format("; it was {}", word_of(finding.verdict.outcome));
+  say("  {} when it was found{}", same_bits ? "the same bits as" : "other bits than", verdict);
+  if (!others.empty()) {
+    say("; now: {}", joined(others, ", "));
+  } else if (!same_bits) {
+    say(": same subject, version and emulation, so the subject does not repeat itself");
+  }
+  say("\n");
+}
+
 }  // namespace
 
 int replay(const ReplayOptions& options) {
@@ -78,7 +115,10 @@ int replay(const ReplayOptions& options) {
       asked.what, asked.subject, subject.description.numerics);
   const Setting setting{asked.emulation.numerics, *asked.emulation.schedule};
   const auto replays = replay(subject, asked.property, asked.problem, asked.values, setting);
-  for (const Replay& one : replays) print_replay(one);
+  for (const Replay& one : replays) {
+    print_replay(one);
+    if (asked.finding) print_comparison(asked, one);
+  }
   return exit_code_of(replays);
 }
 

@@ -117,7 +117,9 @@ Run run_session(const CampaignCommand& options, CampaignOptions campaign, std::s
     campaign.emulation = spelled(subject.emulation);
     reports.runs_under(campaign.emulation);
     subject.emulation = without_drawing(campaign.emulation);
-    Run run = run_watched(subject_maker(subject), options, campaign, purpose, hooks, reports);
+    const auto make_subject = subject_maker(subject);
+    reports.runs_plugin(plugin_named(subject.subject));
+    Run run = run_watched(make_subject, options, campaign, purpose, hooks, reports);
     print_table(stdout, run, style_of(stdout));
     return run;
   } catch (const std::exception& error) {

@@ -53,6 +53,10 @@ void SessionReports::opened(const Description& description) {
   known_.precision = description.precision;
 }
 
+void SessionReports::runs_plugin(const fs::path& plugin) {
+  subject_hash_ = subject_hash_of(plugin);
+}
+
 Run SessionReports::named(const Run& run) const {
   Run whole = run;
   whole.version = known_.version;
@@ -60,10 +64,18 @@ Run SessionReports::named(const Run& run) const {
   whole.device = known_.device;
   whole.emulation = known_.emulation;
   whole.seed = known_.seed;
+  for (Finding& finding : whole.findings) finding = signed_by_run(finding);
   return whole;
 }
 
-std::string SessionReports::keep(const Finding& finding) {
+Finding SessionReports::signed_by_run(Finding finding) const {
+  finding.version = known_.version;
+  finding.subject_hash = subject_hash_;
+  return finding;
+}
+
+std::string SessionReports::keep(const Finding& found) {
+  const Finding finding = signed_by_run(found);
   const std::string replay = replay_line(known_, finding);
   std::string text = fmt::format("{}: {}", finding.property, word_of(finding.verdict.outcome));
   if (!finding.verdict.why.empty()) text += ": " + one_line(finding.verdict.why);

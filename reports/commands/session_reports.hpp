@@ -31,13 +31,14 @@ class SessionReports {
   /// would be taken for this one's. `known` is what of the run is known before it.
   SessionReports(std::filesystem::path folder, Run known);
 
-  /// Both are known later than the folder.
+  // These are known later than the folder.
   void runs_under(const EmulationOptions& emulation) { known_.emulation = emulation; }
   void opened(const Description& description);
+  void runs_plugin(const std::filesystem::path& plugin);
 
   /// The finding's folder and what is printed of it. When the folder cannot be written the text
   /// says so, and the trouble is kept.
-  std::string keep(const Finding& finding);
+  std::string keep(const Finding& found);
 
   /// Now and then, and with every finding: the reports of a run that was killed here.
   void so_far(const Run& run);
@@ -51,11 +52,13 @@ class SessionReports {
 
  private:
   Run named(const Run& run) const;
+  Finding signed_by_run(Finding finding) const;
   void write(const Run& run);
 
   std::filesystem::path folder_;
   Run known_;
   std::string trouble_;  // the first thing that could not be written
+  std::uint64_t subject_hash_ = 0;
   std::size_t findings_ = 0;
   std::chrono::steady_clock::time_point written_;
 };
