@@ -13,6 +13,7 @@
 
 #include "reference/text.hpp"
 #include "reports/commands/command_words.hpp"
+#include "reports/commands/standard_streams.hpp"
 
 namespace {
 
@@ -65,7 +66,7 @@ std::string meant(const CLI::App& app, const std::string& word) {
 }
 
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+  if (error.get_exit_code() == 0) return attest::printed(app.exit(error));  // --help, --version
   std::string what = error.what();
   std::vector<std::string> extra = app.remaining(true);
   std::erase(extra, "--");  // which only says that no option follows
@@ -74,13 +75,13 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
     what = fmt::format("'{}' is not known here{}", extra.front(),
                        near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
   }
-  fmt::print(stderr, "attest: {} (`attest --help` shows how)\n", what);
-  return kCouldNotTell;
+  return attest::despite(kCouldNotTell, what + " (`attest --help` shows how)");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  attest::prepare_standard_streams();
   Wiring wiring;
   try {
     wiring.app.parse(argc, argv);
@@ -89,7 +90,6 @@ int main(int argc, char** argv) {
     return usage_error(wiring.app, error);
   } catch (const std::exception& error) {
     std::fflush(stdout);
-    fmt::print(stderr, "attest: {}\n", error.what());
+    return attest::despite(kCouldNotTell, error.what());
   }
-  return kCouldNotTell;
 }

@@ -22,6 +22,7 @@
 #include "fuzz/tally.hpp"
 #include "fuzz/ticket.hpp"
 #include "properties/domains/domain.hpp"
+#include "properties/domains/served.hpp"
 #include "reference/text.hpp"
 
 namespace attest {
@@ -74,6 +75,7 @@ class Campaign {
   }
 
   Run run(const std::vector<Subject>& subjects) {
+    served_ = probe(subjects.front());
     {
       std::vector<std::jthread> threads;
       for (const Subject& subject : subjects) threads.emplace_back([&] { work(subject); });
@@ -171,6 +173,7 @@ class Campaign {
       if (ticket.aim != nullptr && draw < kAimedDraws) {
         ticket.test_case = aimed(ticket.test_case, *ticket.aim);
       }
+      ticket.test_case = fitted(ticket.test_case, properties_[ticket.property]->name, subject, served_);
       check_once(subject, ticket);
       const Verdict& verdict = ticket.seen.verdict;
       if (verdict.outcome != Outcome::declined || once_[ticket.property]) return;
@@ -371,6 +374,8 @@ class Campaign {
   std::uint64_t in_hand_ = 0;        // drawn tickets handed out and not yet counted
   std::uint64_t drawn_counted_ = 0;  // drawn tickets that are part of the run
   std::map<std::uint64_t, Ticket> waiting_;
+  Served served_;  // set before any thread begins
+
   Plan plan_;
   std::vector<bool> closed_;  // by property
   bool counting_ = false;     // some thread is counting: the run and what follows it are its own

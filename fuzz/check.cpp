@@ -14,18 +14,11 @@
 #include "fuzz/declared.hpp"
 #include "fuzz/run.hpp"
 #include "properties/fills.hpp"
+#include "reference/fnv.hpp"
 #include "reference/text.hpp"
 
 namespace attest {
 namespace {
-
-std::uint64_t mixed(std::uint64_t digest, const std::byte* bytes, std::size_t count) {
-  constexpr std::uint64_t kPrime = 0x100000001b3ULL;  // FNV-1a, 64 bits
-  for (std::size_t i = 0; i < count; ++i) {
-    digest = (digest ^ std::to_integer<std::uint64_t>(bytes[i])) * kPrime;
-  }
-  return digest;
-}
 
 Reply watched(Reply reply, Observation& seen) {
   ++seen.replies;
@@ -35,7 +28,7 @@ Reply watched(Reply reply, Observation& seen) {
     if (seen.fault_kind.empty()) seen.fault_kind = reply.fault->kind;
     return reply;
   }
-  for (const Tensor* tensor : {&reply.o, &reply.k, &reply.v, &reply.y}) {
+  for (const Tensor* tensor : {&reply.o, &reply.k, &reply.v, &reply.k_scales, &reply.v_scales, &reply.y}) {
     if (tensor->count() > 0) seen.o_digest = digest_of(*tensor, seen.o_digest);
   }
   if (reply.lse.count() > 0) seen.lse_digest = digest_of(reply.lse, seen.lse_digest);
@@ -162,29 +155,22 @@ std::string kind_of(const Observation& seen) {
   return {};
 }
 
-std::uint64_t digest_of(const Observation& seen) {
-  std::uint64_t digest = digest_of(Tensor{});
-  for (const std::uint64_t part : {seen.replies, seen.o_digest, seen.lse_digest}) {
-    std::array<std::byte, 8> little{};
-    for (std::size_t i = 0; i < little.size(); ++i) {
-      little[i] = static_cast<std::byte>(part >> (8 * i));
-    }
-    digest = mixed(digest, little.data(), little.size());
-  }
-  return digest;
-}
-
 std::uint64_t digest_of(const Tensor& tensor, std::uint64_t digest) {
   const auto format = static_cast<std::byte>(tensor.format);
-  digest = mixed(digest, &format, 1);
+  digest = fnv_of({&format, 1}, digest);
   for (const Index extent : tensor.extent) {
     std::array<std::byte, 8> little{};
     for (std::size_t i = 0; i < little.size(); ++i) {
       little[i] = static_cast<std::byte>(static_cast<std::uint64_t>(extent) >> (8 * i));
     }
-    digest = mixed(digest, little.data(), little.size());
+    digest = fnv_of(little, digest);
   }
-  return mixed(digest, tensor.bytes.data(), tensor.bytes.size());
+  return fnv_of(tensor.bytes, digest);
+}
+
+std::uint64_t digest_of(const Observation& seen) {
+  const std::array<std::uint64_t, 2> both{seen.o_digest, seen.lse_digest};
+  return fnv_of(std::as_bytes(std::span(both)));
 }
 
 Observation observe(const Subject& subject, const Property& property, const Problem& problem,
@@ -196,6 +182,7 @@ Observation observe(const Subject& subject, const Property& property, const Prob
   watcher.decode = watching(subject.decode, seen);
   watcher.append = watching(subject.append, seen);
   watcher.projection = watching(subject.projection, seen);
+  watcher.copy_pages = watching(subject.copy_pages, seen);
   watcher.precision_for = [&](Operation operation, const Problem& asked) {
     const PrecisionPath path = precision_of(subject, operation, asked);
     widen(seen.declared, path);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "properties/property.hpp"
+#include "reference/fnv.hpp"
 
 namespace attest {
 
@@ -44,9 +45,6 @@ struct Observation {
   std::set<std::string> kernels;           // launched by any of them
   std::map<std::string, double> declared;  // the widest of every precision path asked for
 };
-/// Of all that the subject returned, in order: two machines that agree in it saw the same.
-std::uint64_t digest_of(const Observation& seen);
-
 /// "violated", "violated: order_free" where even the bound that knows no order refuses, "faulted:
 /// memcheck": two findings of one property and one kind are one.
 std::string kind_of(const Observation& seen);
@@ -66,7 +64,9 @@ void begin_under(const Subject& subject, const std::optional<Setting>& setting);
 /// One check, nothing random: what replay does.
 Verdict check_case(const Subject& subject, const Property& property, const Case& test_case);
 
-/// Of the format, the extent and every stored bit (FNV-1a, 64 bits), continuing from `digest`.
-std::uint64_t digest_of(const Tensor& tensor, std::uint64_t digest = 0xcbf29ce484222325ULL);
+/// Of the format, the extent and every stored bit, continuing from `digest`.
+std::uint64_t digest_of(const Tensor& tensor, std::uint64_t digest = kFnvBasis);
+/// Of every bit that the subject was seen to write.
+std::uint64_t digest_of(const Observation& seen);
 
 }  // namespace attest

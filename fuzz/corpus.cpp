@@ -7,6 +7,8 @@
 #include <fstream>
 #include <system_error>
 
+#include "reference/fnv.hpp"
+#include "reference/one_line.hpp"
 #include "reference/text.hpp"
 
 namespace attest {
@@ -66,13 +68,9 @@ std::vector<PropertyCase> read_corpus(const fs::path& folder) {
 
 fs::path add_to_corpus(const fs::path& folder, const PropertyCase& check,
                        const std::string& origin) {
-  std::uint64_t digest = 0xcbf29ce484222325ULL;  // FNV-1a, 64 bits
   const std::string line = print(check);
-  for (const char letter : line) {
-    digest = (digest ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
-  }
-  const fs::path path = folder / fmt::format("{}-{:016x}.case", check.property, digest);
-  if (!fs::exists(path)) write_whole(path, fmt::format("# {}\n{}\n", origin, line));
+  const fs::path path = folder / fmt::format("{}-{:016x}.case", check.property, fnv_of(line));
+  if (!fs::exists(path)) write_whole(path, fmt::format("# {}\n{}\n", one_line(origin), line));
   return path;
 }
 

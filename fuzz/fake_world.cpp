@@ -1,4 +1,4 @@
-// Definitions of what properties/ would define: catalogue(), draw_case(), fills(), make_values().
+// Definitions of what properties/ would define: catalogue(), draw_case(), probe(), fills() ...
 #include "fuzz/fake_world.hpp"
 
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 #include "fuzz/check.hpp"
 #include "fuzz/run.hpp"
 #include "properties/domains/domain.hpp"
+#include "properties/domains/served.hpp"
 #include "properties/fills.hpp"
 #include "reference/text.hpp"
 
@@ -86,6 +87,14 @@ Case draw_case(std::string_view property, std::uint64_t seed, std::uint64_t inde
   p.bias = below(2) == 1;
   drawn.fill = fills()[static_cast<std::size_t>(below(3))].name;
   drawn.seed = static_cast<std::uint64_t>(below(1000));
+  return drawn;
+}
+
+Served probe(const Subject&) {
+  return {};
+}
+
+Case fitted(const Case& drawn, std::string_view, const Subject&, const Served&) {
   return drawn;
 }
 

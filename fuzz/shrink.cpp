@@ -66,6 +66,7 @@ class Descent {
       if (kind_of(seen) != kind_) continue;
       finding_.shrunk = candidate;
       finding_.verdict = seen.verdict;
+      finding_.digest = digest_of(seen);
       return true;
     }
     return false;
@@ -90,6 +91,7 @@ Finding shrink_observed(const Subject& subject, const PropertyCase& check, const
   start.found = start.shrunk = check.test_case;
   start.setting = check.setting;
   start.verdict = seen.verdict;
+  start.digest = digest_of(seen);
   return Descent(subject, property_named(check.property), options, events, kind_of(seen),
                  std::move(start))
       .run();

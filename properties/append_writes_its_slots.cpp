@@ -219,6 +219,7 @@ class Judgement {
 
 Verdict append_writes_its_slots(const Subject& subject, const Problem& problem,
                                 const Values& values) {
+  if (const auto refused = refusal(subject, Operation::append, problem)) return *refused;
   if (cache_slots(problem) == 0 || problem.chunk == 0)
     return vacuous("no slot, or nothing to append");
   const CacheUpdate update = update_for(problem, values);

@@ -14,15 +14,6 @@
 namespace attest {
 namespace {
 
-std::optional<Verdict> refusal(const Subject& subject, Operation operation, bool offered,
-                               const Problem& problem) {
-  if (!offered) return declined(fmt::format("{} is not offered", name_of(operation)));
-  if (!subject.declines) return std::nullopt;
-  const std::optional<std::string> why = subject.declines(operation, problem);
-  if (!why) return std::nullopt;
-  return declined(fmt::format("{}: {}", name_of(operation), *why));
-}
-
 std::optional<Verdict> misshapen(Operation operation, std::string_view what, const Tensor& got,
                                  Format format, const Extent4& extent) {
   if (got.format == format && got.extent == extent) return std::nullopt;
@@ -49,6 +40,33 @@ std::optional<Verdict> not_that_cache(Operation operation, const Reply& reply, c
 
 }  // namespace
 
+bool offers(const Subject& subject, Operation operation) {
+  switch (operation) {
+    case Operation::prefill:
+      return static_cast<bool>(subject.prefill);
+    case Operation::decode:
+      return static_cast<bool>(subject.decode);
+    case Operation::append:
+      return static_cast<bool>(subject.append);
+    case Operation::projection:
+      return static_cast<bool>(subject.projection);
+    case Operation::copy_pages:
+      return static_cast<bool>(subject.copy_pages);
+  }
+  return false;
+}
+
+std::optional<Verdict> refusal(const Subject& subject, Operation operation,
+                               const Problem& problem) {
+  if (!offers(subject, operation)) {
+    return declined(fmt::format("{} is not offered", name_of(operation)));
+  }
+  if (!subject.declines) return std::nullopt;
+  const std::optional<std::string> why = subject.declines(operation, problem);
+  if (!why) return std::nullopt;
+  return declined(fmt::format("{}: {}", name_of(operation), *why));
+}
+
 Operation attention_for(const Problem& problem) {
   const bool served = problem.page_size > 0 || problem.ring > 0 || problem.cache.has_value();
   return problem.splits > 1 || served ? Operation::decode : Operation::prefill;
@@ -58,7 +76,7 @@ Answer ask(const Subject& subject, Operation operation, const Problem& problem,
            const Values& values, Poison poison) {
   const auto& compute = operation == Operation::decode ? subject.decode : subject.prefill;
   Answer answer;
-  answer.instead = refusal(subject, operation, static_cast<bool>(compute), problem);
+  answer.instead = refusal(subject, operation, problem);
   if (answer.instead) return answer;
   answer.reply = compute(problem, values, poison);
   const Problem& p = problem;
@@ -82,7 +100,7 @@ Answer ask_attention(const Subject& subject, const Problem& problem, const Value
 Answer ask_append(const Subject& subject, const Problem& problem, const CacheUpdate& update) {
   constexpr Operation kAppend = Operation::append;
   Answer answer;
-  answer.instead = refusal(subject, kAppend, static_cast<bool>(subject.append), problem);
+  answer.instead = refusal(subject, kAppend, problem);
   if (answer.instead) return answer;
   answer.reply = subject.append(problem, update, Poison::nan);
   answer.instead = not_that_cache(kAppend, answer.reply, update.k, update.v);
@@ -99,7 +117,7 @@ Answer ask_append(const Subject& subject, const Problem& problem, const CacheUpd
 Answer ask_copy_pages(const Subject& subject, const Problem& problem, const PageCopy& copy) {
   constexpr Operation kCopy = Operation::copy_pages;
   Answer answer;
-  answer.instead = refusal(subject, kCopy, static_cast<bool>(subject.copy_pages), problem);
+  answer.instead = refusal(subject, kCopy, problem);
   if (answer.instead) return answer;
   answer.reply = subject.copy_pages(problem, copy, Poison::nan);
   answer.instead = not_that_cache(kCopy, answer.reply, copy.k, copy.v);
@@ -110,7 +128,7 @@ Answer ask_projection(const Subject& subject, const Problem& problem,
                       const Projection& projection) {
   constexpr Operation kProjection = Operation::projection;
   Answer answer;
-  answer.instead = refusal(subject, kProjection, static_cast<bool>(subject.projection), problem);
+  answer.instead = refusal(subject, kProjection, problem);
   if (answer.instead) return answer;
   answer.reply = subject.projection(projection, Poison::nan);
   answer.instead = fault_of(kProjection, answer.reply);

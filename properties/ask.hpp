@@ -20,6 +20,13 @@ struct Answer {
   Reply reply;
 };
 
+/// Whether its function is there.
+bool offers(const Subject& subject, Operation operation);
+
+/// The verdict of a subject that does not offer the operation, or declines the Problem. What a
+/// property needs is asked before it calls a case vacuous: a prefill kernel owes no cache.
+std::optional<Verdict> refusal(const Subject& subject, Operation operation, const Problem& problem);
+
 /// The operation by which properties that hold for any attention ask: decode when the Problem
 /// splits the keys or its cache is on pages, in a ring or in another format, prefill otherwise, so
 /// that both are covered.

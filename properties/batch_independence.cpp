@@ -30,6 +30,7 @@ void overwrite_others(Tensor& tensor, Index b, Index first, Index count, double 
 }  // namespace
 
 Verdict batch_independence(const Subject& subject, const Problem& problem, const Values& values) {
+  if (const auto refused = refusal(subject, attention_for(problem), problem)) return *refused;
   if (problem.batch * problem.kv_heads < 2) return vacuous("there is no neighbour to change");
   const Answer before = ask_attention(subject, problem, values);
   if (before.instead) return *before.instead;

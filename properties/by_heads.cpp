@@ -14,6 +14,38 @@
 namespace attest {
 namespace {
 
+/// Calls act(excerpt, number of its first row in the whole) for every head of every batch entry
+/// that has rows, from several threads.
+template <class Act>
+void for_each_head(const Problem& problem, const Values& values, std::atomic<Index>* done,
+                   const Act& act) {
+  const Index heads = problem.batch * problem.query_heads;
+  const auto cores = static_cast<Index>(std::max(1U, std::thread::hardware_concurrency()));
+  std::atomic<Index> next = 0;
+  std::exception_ptr failure;
+  std::mutex mutex;  // of `failure`
+  const auto work = [&] {
+    try {
+      for (Index n = next++; n < heads; n = next++) {
+        const Index b = n / problem.query_heads, h = n % problem.query_heads;
+        if (const Index rows = query_length(problem, b); rows > 0) {
+          act(excerpt(problem, values, {}, {b, h, 0, rows}), row_number(problem, b, h, 0));
+        }
+        if (done != nullptr) ++*done;
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      failure = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (Index n = 1; n < std::min(cores, heads); ++n) threads.emplace_back(work);
+    work();
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
 /// What acceptance() says of rows behind a query length.
 Acceptance of_no_row(const Problem& p) {
   const std::size_t rows = row_count(p), elements = rows * static_cast<std::size_t>(p.v_depth);
@@ -21,6 +53,16 @@ Acceptance of_no_row(const Problem& p) {
   return {{p.output, std::vector<double>(elements), std::vector<double>(elements, kInfinity)},
           {Format::f32, std::vector<double>(rows), std::vector<double>(rows, kInfinity)},
           std::vector<Strength>(rows, Strength::order_free)};
+}
+
+/// What the oracles say of rows behind a query length.
+Truth truth_of_no_row(const Problem& p) {
+  const std::size_t rows = row_count(p), elements = rows * static_cast<std::size_t>(p.v_depth);
+  Truth truth;
+  truth.extent = {p.batch, p.query_heads, p.queries, p.v_depth};
+  for (auto* numbers : {&truth.o, &truth.o_tail}) numbers->resize(elements);
+  for (auto* numbers : {&truth.lse, &truth.lse_tail}) numbers->resize(rows);
+  return truth;
 }
 
 /// `from` begins at place `at` of `to`.
@@ -38,39 +80,54 @@ void put_head(const Acceptance& head, Acceptance& all, std::size_t first_row, In
   put(head.strength, all.strength, first_row);
 }
 
+void put_head(const Truth& head, Truth& all, std::size_t first_row) {
+  const std::size_t first = first_row * static_cast<std::size_t>(all.extent[3]);
+  put(head.o, all.o, first);
+  put(head.o_tail, all.o_tail, first);
+  put(head.lse, all.lse, first_row);
+  put(head.lse_tail, all.lse_tail, first_row);
+}
+
 }  // namespace
 
 Acceptance acceptance_by_heads(const Problem& problem, const Values& values,
                                const PrecisionPath& path, Strength at_most,
                                std::atomic<Index>* done) {
-  const Index heads = problem.batch * problem.query_heads;
-  const auto cores = static_cast<Index>(std::max(1U, std::thread::hardware_concurrency()));
   Acceptance all = of_no_row(problem);
-  std::atomic<Index> next = 0;
-  std::exception_ptr failure;
-  std::mutex mutex;  // of `failure`
-  const auto work = [&] {
-    try {
-      for (Index n = next++; n < heads; n = next++) {
-        const Index b = n / problem.query_heads, h = n % problem.query_heads;
-        if (const Index rows = query_length(problem, b); rows > 0) {
-          const Excerpt part = excerpt(problem, values, {}, {b, h, 0, rows});
-          put_head(acceptance(part.problem, part.values, path, at_most), all,
-                   row_number(problem, b, h, 0), problem.v_depth);
-        }
-        if (done != nullptr) ++*done;
-      }
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      failure = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> threads;
-    for (Index n = 1; n < std::min(cores, heads); ++n) threads.emplace_back(work);
-    work();
-  }
-  if (failure) std::rethrow_exception(failure);
+  for_each_head(problem, values, done, [&](const Excerpt& head, std::size_t first_row) {
+    put_head(acceptance(head.problem, head.values, path, at_most), all, first_row, problem.v_depth);
+  });
+  return all;
+}
+
+Certified certified_by_heads(const Problem& problem, const Values& values,
+                             std::atomic<Index>* done) {
+  Certified all;
+  all.truth = truth_of_no_row(problem);
+  all.o_radius.resize(all.truth.o.size());
+  all.lse_radius.resize(all.truth.lse.size());
+  all.tier.resize(all.truth.lse.size());
+  for_each_head(problem, values, done, [&](const Excerpt& head, std::size_t first_row) {
+    const Certified certified = certified_attention(head.problem, head.values);
+    put_head(certified.truth, all.truth, first_row);
+    put(certified.o_radius, all.o_radius, first_row * static_cast<std::size_t>(problem.v_depth));
+    put(certified.lse_radius, all.lse_radius, first_row);
+    put(certified.tier, all.tier, first_row);
+  });
+  return all;
+}
+
+ExactTruth exact_by_heads(const Problem& problem, const Values& values, Digits digits,
+                          std::atomic<Index>* done) {
+  constexpr int kNothingToCompare = 50;  // of certified_digits()
+  ExactTruth all{truth_of_no_row(problem), kNothingToCompare};
+  std::mutex mutex;  // of all.digits
+  for_each_head(problem, values, done, [&](const Excerpt& head, std::size_t first_row) {
+    put_head(exact_attention(head.problem, head.values, digits), all.truth, first_row);
+    const int agreeing = certified_digits(head.problem, head.values);
+    const std::lock_guard lock(mutex);
+    all.digits = std::min(all.digits, agreeing);
+  });
   return all;
 }
 

@@ -1,16 +1,32 @@
-// By heads: what is accepted, of one head after another on as many threads as there are. The
-// numbers are those of acceptance(); only the time differs.
+// By heads: what is accepted, and what is true, of one head after another on as many threads as
+// there are. The numbers are those of the whole; only the time differs, and how far it is can be
+// shown.
 #pragma once
 #include <atomic>
 
 #include "reference/bound/acceptance.hpp"
+#include "reference/oracle/certified.hpp"
 
 namespace attest {
 
-/// acceptance(), bit for bit. `done` counts the heads of all batch entries that are finished, for
-/// whoever shows progress.
+/// In all of them `done` counts the heads of all batch entries that are finished, for whoever shows
+/// progress.
+
+/// acceptance(), bit for bit.
 Acceptance acceptance_by_heads(const Problem& problem, const Values& values,
                                const PrecisionPath& path, Strength at_most = Strength::quantised,
                                std::atomic<Index>* done = nullptr);
+
+/// certified_attention(), bit for bit.
+Certified certified_by_heads(const Problem& problem, const Values& values,
+                             std::atomic<Index>* done = nullptr);
+
+/// exact_attention(), bit for bit, and certified_digits().
+struct ExactTruth {
+  Truth truth;
+  int digits = 0;
+};
+ExactTruth exact_by_heads(const Problem& problem, const Values& values, Digits digits,
+                          std::atomic<Index>* done = nullptr);
 
 }  // namespace attest

@@ -46,6 +46,35 @@ TEST(ByHeads, TheNumbersAreThoseOfTheWhole) {
   }
 }
 
+void expect_same(const Truth& a, const Truth& b, const std::string& what) {
+  EXPECT_EQ(a.extent, b.extent) << what;
+  EXPECT_TRUE(same_bits(a.o, b.o)) << what;
+  EXPECT_TRUE(same_bits(a.lse, b.lse)) << what;
+  EXPECT_TRUE(same_bits(a.o_tail, b.o_tail)) << what;
+  EXPECT_TRUE(same_bits(a.lse_tail, b.lse_tail)) << what;
+}
+
+TEST(ByHeads, TheTruthIsThatOfTheWhole) {
+  for (const char* line :
+       {"q=3x4x7x8 kv=2x9x8 causal q_len=7,0,4 kv_len=9,6,0 fill=sink_token",
+        "q=2x4x7x8 kv=2x9x8 causal align=top_left empty=nan kv_len=2,9 mask bias alibi sinks",
+        "q=2x4x3x8 kv=2x16x8 in=bf16 out=bf16 lse=two splits=3 kv_len=16,7 seed=9"}) {
+    const Case c = parse_case(line);
+    const Values values = make_values(c);
+    std::atomic<Index> done = 0;
+    const Certified heads = certified_by_heads(c.problem, values, &done);
+    EXPECT_EQ(done, c.problem.batch * c.problem.query_heads) << line;
+    const Certified whole = certified_attention(c.problem, values);
+    expect_same(heads.truth, whole.truth, line);
+    EXPECT_TRUE(same_bits(heads.o_radius, whole.o_radius)) << line;
+    EXPECT_TRUE(same_bits(heads.lse_radius, whole.lse_radius)) << line;
+    EXPECT_EQ(heads.tier, whole.tier) << line;
+    const ExactTruth exact = exact_by_heads(c.problem, values, Digits::fifty);
+    expect_same(exact.truth, exact_attention(c.problem, values, Digits::fifty), line);
+    EXPECT_EQ(exact.digits, certified_digits(c.problem, values)) << line;
+  }
+}
+
 TEST(ByHeads, LengthsAndEmptyRowsToo) {
   for (const char* line :
        {"q=3x4x7x8 kv=2x9x8 causal q_len=7,0,4 kv_len=9,6,0",

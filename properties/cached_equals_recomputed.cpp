@@ -185,6 +185,9 @@ class Feed {
 Verdict cached_equals_recomputed(const Subject& subject, const Problem& problem,
                                  const Values& values) {
   const Problem& p = problem;
+  for (const Operation operation : {Operation::prefill, Operation::append, Operation::decode}) {
+    if (!offers(subject, operation)) return *refusal(subject, operation, p);
+  }
   if (!p.causal || p.queries != p.keys || p.query_lengths != p.key_lengths) {
     return vacuous("needs a causal sequence: as many queries as keys in every batch entry");
   }

@@ -106,10 +106,6 @@ std::optional<Verdict> judge_projection(const Subject& subject, const Problem& p
 
 Verdict cached_work(const Subject& subject, const Problem& problem, const Values& values) {
   if (const auto instead = uncounted(subject)) return *instead;
-  if (problem.keys == 0 || problem.keys % kWholeTile != 0) {
-    return vacuous("needs whole tiles of keys, to tell a row from all rows");
-  }
-  if (cache_format(problem) != problem.input) return vacuous("rows are appended as they are");
   Problem plain = problem;
   plain.ring = 0;
   plain.rope = Rope::none;
@@ -119,6 +115,13 @@ Verdict cached_work(const Subject& subject, const Problem& problem, const Values
   plain.mask = plain.bias = false;
   plain.query_lengths.clear();
   plain.key_lengths.clear();
+  for (const Operation operation : {Operation::append, Operation::decode, Operation::projection}) {
+    if (const auto refused = refusal(subject, operation, plain)) return *refused;
+  }
+  if (problem.keys == 0 || problem.keys % kWholeTile != 0) {
+    return vacuous("needs whole tiles of keys, to tell a row from all rows");
+  }
+  if (cache_format(problem) != problem.input) return vacuous("rows are appended as they are");
   Values kept = values;
   kept.mask.reset();
   kept.bias.reset();

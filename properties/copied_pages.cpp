@@ -69,6 +69,7 @@ void judge_side(Judge& judge, std::string_view name, const Tensor& before, const
 }  // namespace
 
 Verdict copied_pages(const Subject& subject, const Problem& problem, const Values&) {
+  if (const auto refused = refusal(subject, Operation::copy_pages, problem)) return *refused;
   if (problem.page_size == 0) return vacuous("a cache without pages");
   const PageCopy copy = copy_for(problem);
   const Answer answer = ask_copy_pages(subject, problem, copy);

@@ -43,6 +43,7 @@ bool is_plain(const Problem& p) {
 }  // namespace
 
 Verdict effective_scale(const Subject& subject, const Problem& problem, const Values& values) {
+  if (const auto refused = refusal(subject, attention_for(problem), problem)) return *refused;
   if (!is_plain(problem)) {
     return vacuous("needs two keys and no softcap, bias, ALiBi or key lengths");
   }
@@ -58,6 +59,7 @@ Verdict effective_scale(const Subject& subject, const Problem& problem, const Va
     const double w0 = recovered.weight[row], w1 = recovered.weight[row + 1];
     const double b0 = bounds.o[row], b1 = bounds.o[row + 1];
     const Where where{b, h, i, 0};
+    if (!std::isfinite(b0) || !std::isfinite(b1)) return;  // they may be anything
     if (!(w0 >= 0 && w1 >= 0)) {
       judge.demand(false, std::min(w0, w1), where, "the weights must be numbers, at least 0");
       return;

@@ -1,47 +1,84 @@
-// No score matrix: a prefill writes less to global memory than its outputs and one byte per score.
+// No score matrix: what a prefill writes to global memory has no part that grows with queries times
+// keys.
 // Why: a kernel that spills S = Q K^T or its weights, in whatever format, writes at least one byte
-// for each visible (query, key). One that keeps them on the chip writes O and LSE; if it splits the
-// keys it also writes partial results, v_depth + 2 numbers of four bytes per row and part, and a
-// part of fewer than 64 keys (the smallest tile in use on that axis) would be no use to it. The two
-// can be told apart where those partial results are fewer bytes than there are scores; elsewhere
-// this is vacuous. No arithmetic is judged, so there is no bound: bytes are counted exactly.
+// for each visible (query, key). All else that it may write goes with the queries alone (O, LSE) or
+// with the keys alone (packed copies of K and V, and whatever is cleared for them), in tiles or not:
+// f(queries) + g(keys). So W(2q, 2k) - W(2q, k) - W(q, 2k) + W(q, k) is 0 without a score matrix,
+// and with one at least what the same difference is of the numbers of scores. Both are counted
+// exactly, so there is no bound.
+// One thing else grows with both: partial results of keys in parts, v_depth + 2 numbers of four
+// bytes per row and part. A part of fewer than 64 keys (the smallest tile in use on that axis) would
+// be no use, so where these could be more than a byte per score as many are allowed.
 // Sees: T x T arrays in global memory, materialised masks and biases, spilled score tiles.
-#include <string>
+#include <fmt/format.h>
 
 #include "properties/ask.hpp"
 #include "properties/catalogue.hpp"
 #include "properties/costs.hpp"
 #include "properties/judge.hpp"
 #include "properties/rows.hpp"
-#include "reference/formats.hpp"
 
 namespace attest {
+namespace {
+
+/// The Problem with as many times the queries and keys, and nothing that depends on single ones.
+Problem grown(const Problem& problem, Index queries, Index keys) {
+  Problem p = problem;
+  p.queries *= queries;
+  p.keys *= keys;
+  p.query_lengths.clear();
+  p.key_lengths.clear();
+  p.mask = p.bias = false;
+  p.splits = 1;
+  return p;
+}
+
+Index scores_of(const Problem& p, const Values& values) {
+  Index scores = 0;
+  for (Index b = 0; b < p.batch; ++b) {
+    for (Index i = 0; i < p.queries; ++i) {
+      scores += count_of(visible_keys(p, values, b, i)) * p.query_heads;
+    }
+  }
+  return scores;
+}
+
+}  // namespace
 
 Verdict no_score_matrix(const Subject& subject, const Problem& problem, const Values& values) {
   if (const auto instead = uncounted(subject)) return *instead;
-  constexpr Index kLeastPart = 64, kWordBytes = 4;
-  const Index row_bytes = problem.v_depth * bytes_of(problem.output) + kWordBytes;  // O and LSE
-  const Index part_bytes = (problem.v_depth + 2) * kWordBytes;
-  Index scores = 0, outputs = 0, partial = 0;
-  for (Index b = 0; b < problem.batch; ++b) {
-    for (Index i = 0; i < query_length(problem, b); ++i) {
-      const Index seen = count_of(visible_keys(problem, values, b, i)) * problem.query_heads;
-      scores += seen;
-      partial += (seen + kLeastPart - 1) / kLeastPart * part_bytes;
+  if (const auto refused = refusal(subject, Operation::prefill, grown(problem, 1, 1))) {
+    return *refused;
+  }
+  if (problem.scales != Scales::none) return vacuous("keys are doubled without their scales");
+  constexpr double kLeastPart = 64, kWordBytes = 4;
+  const double partial = static_cast<double>(problem.v_depth + 2) * kWordBytes / kLeastPart;
+  Index scores = 0, written = 0;
+  for (const Index queries : {1, 2}) {
+    for (const Index keys : {1, 2}) {
+      const Problem p = grown(problem, queries, keys);
+      Values more = values;
+      more.mask.reset();
+      more.bias.reset();
+      if (queries == 2) more.q = twice(values.q);
+      if (keys == 2) {
+        more.k = twice(values.k);
+        more.v = twice(values.v);
+      }
+      const Answer answer = ask(subject, Operation::prefill, p, more);
+      if (answer.instead) return *answer.instead;
+      const Index sign = queries == keys ? 1 : -1;
+      scores += sign * scores_of(p, more);
+      written += sign * answer.reply.counters.global_written_bytes;
     }
-    outputs += problem.query_heads * problem.queries * row_bytes;
   }
-  const Answer answer = ask(subject, Operation::prefill, problem, values);
-  if (answer.instead) return *answer.instead;
-  if (partial >= scores) {
-    return vacuous("so few scores per row that partial results could be as large");
-  }
-  const Index written = answer.reply.counters.global_written_bytes;
+  if (scores <= 0) return vacuous("windows leave no scores that grow with queries and keys");
+  const double allowed = static_cast<double>(scores) * (partial < 1 ? 1 : partial);
+  const auto both = static_cast<double>(written);
   Judge judge;
-  judge.demand(written < outputs + scores, static_cast<double>(written), {0, 0, 0, 0},
-               "with outputs of " + std::to_string(outputs) + " bytes and " +
-                   std::to_string(scores) +
-                   " scores, fewer bytes than both together must be written");
+  judge.demand(both < allowed || (partial >= 1 && both == allowed), both, {0, 0, 0, 0},
+               fmt::format("bytes written that grow with queries times keys: {}, and {} scores do",
+                           written, scores));
   return judge.verdict();
 }
 

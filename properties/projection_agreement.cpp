@@ -13,6 +13,9 @@
 
 namespace attest {
 Verdict projection_agreement(const Subject& subject, const Problem& problem, const Values& values) {
+  if (!offers(subject, Operation::projection)) {
+    return *refusal(subject, Operation::projection, problem);
+  }
   // What attention never forms, Y of T x T, may be too large where q and k are not.
   if (problem.batch * problem.queries > kElementsMax / std::max<Index>(problem.keys, 1)) {
     Verdict verdict;

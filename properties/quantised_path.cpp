@@ -273,6 +273,10 @@ class Path {
 }  // namespace
 
 Verdict quantised_path(const Subject& subject, const Problem& problem, const Values& values) {
+  if (const auto refused = refusal(subject, Operation::decode, problem)) return *refused;
+  for (const Operation operation : {Operation::append, Operation::projection}) {
+    if (!offers(subject, operation)) return *refusal(subject, operation, problem);
+  }
   const bool suits = problem.scales != Scales::none && problem.ring == 0 && problem.keys > 0 &&
                      bytes_of(problem.input) > 1;
   if (!suits) return vacuous("needs a cache of 8 bits with scales, and wider inputs");

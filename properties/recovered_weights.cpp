@@ -18,6 +18,7 @@
 namespace attest {
 
 Verdict recovered_weights(const Subject& subject, const Problem& problem, const Values& values) {
+  if (const auto refused = refusal(subject, attention_for(problem), problem)) return *refused;
   if (problem.keys == 0) return vacuous("no key, so no weight");
   const RecoveredWeights recovered = recover_weights(subject, problem, values);
   if (recovered.instead) return *recovered.instead;
@@ -38,12 +39,14 @@ Verdict recovered_weights(const Subject& subject, const Problem& problem, const 
     const std::vector<bool> sees = weighed_keys(problem, values, b, h, i);
     const bool empty = count_of(sees) == 0;
     double sum = 0, sum_truth = 0, sum_bound = 0;
+    bool bounded = true;  // where anything may overflow, weights need not even be numbers
     for (Index j = 0; j < problem.keys; ++j) {
       const std::size_t at = row + static_cast<std::size_t>(j);
       const double weight = recovered.weight[at];
       const Where where{b, h, i, j};
       judge.within(weight, truth.o[at], bounds.o[at], where, "the weight");
-      if (empty) continue;
+      bounded = bounded && std::isfinite(bounds.o[at]);
+      if (empty || !bounded) continue;
       judge.demand(weight >= 0, weight, where, "a weight must not be negative");
       if (!sees[static_cast<std::size_t>(j)]) {
         judge.demand(weight == 0, weight, where, "an invisible key's weight must be 0");
@@ -52,7 +55,7 @@ Verdict recovered_weights(const Subject& subject, const Problem& problem, const 
       sum_truth += truth.o[at];
       sum_bound += bounds.o[at];
     }
-    if (empty) return;
+    if (empty || !bounded) return;
     // Two sums of n doubles near 1: each off by at most n u of its size.
     sum_bound += 2 * static_cast<double>(problem.keys) * kUnitDouble * (std::abs(sum) + sum_truth);
     judge.within(sum, sum_truth, sum_bound, {b, h, i, 0}, "the sum of the weights");

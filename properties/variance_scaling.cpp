@@ -56,11 +56,12 @@ struct Square {
 
 Verdict variance_scaling(const Subject& subject, const Problem& problem, const Values& values) {
   const Problem& p = problem;
+  if (const auto refused = refusal(subject, attention_for(p), p)) return *refused;
+  if (!wants_lse(p)) return declined("needs the LSE, which this problem does not ask for");
   const bool plain = p.softcap == 0 && !p.bias && !p.alibi && p.keys > 0 && p.scale != 0;
   if (!plain || !is_plus_or_minus_one(values.q) || !is_plus_or_minus_one(values.k)) {
     return vacuous("needs q, k = +-1 (fill signs), keys, and no softcap, bias or ALiBi");
   }
-  if (!wants_lse(p)) return vacuous("needs LSE, and the problem asks for none");
   const RecoveredWeights recovered = recover_weights(subject, p, values);
   if (recovered.instead) return *recovered.instead;
   const Bounds bounds = order_free_bounds(with_identity(p), with_identity(p, values),
@@ -76,17 +77,19 @@ Verdict variance_scaling(const Subject& subject, const Problem& problem, const V
     const Index row = (b * p.query_heads + h) * p.queries + i;
     const double lse = recovered.lse.at(row) * nats;
     const double lse_radius = bounds.lse[static_cast<std::size_t>(row)] * nats;
+    if (!std::isfinite(lse_radius)) return;  // it may be anything
     Square square;
     for (Index j = 0; j < p.keys; ++j) {
       if (!sees[static_cast<std::size_t>(j)]) continue;
       const auto at = static_cast<std::size_t>(row * p.keys + j);
       const double weight = recovered.weight[at];
-      judge.demand(std::isfinite(lse) && weight >= 0, weight, {b, h, i, j},
+      judge.demand(std::isfinite(lse) && (weight >= 0 || !std::isfinite(bounds.o[at])), weight,
+                   {b, h, i, j},
                    "weights and LSE must be numbers");
-      const double relative = bounds.o[at] / weight;
+      const double relative = weight > 0 ? bounds.o[at] / weight : HUGE_VAL;
       const double radius =
           relative < 1 ? lse_radius - std::log1p(-relative) : HUGE_VAL;  // a weight of 0: unknown
-      const double score = std::abs(std::log(weight) + lse);
+      const double score = relative < 1 ? std::abs(std::log(weight) + lse) : 0;
       const double low = radius < score ? (score - radius) / unit : 0;
       const double high = radius < HUGE_VAL ? (score + radius) / unit : HUGE_VAL;
       square.least += low * low;

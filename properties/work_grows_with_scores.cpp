@@ -41,6 +41,7 @@ Index least_work(const Problem& p, const Values& values) {
 Verdict work_grows_with_scores(const Subject& subject, const Problem& problem,
                                const Values& values) {
   if (const auto instead = uncounted(subject)) return *instead;
+  if (const auto refused = refusal(subject, Operation::prefill, problem)) return *refused;
   const bool sequence = problem.causal;
   if (!is_plain(problem) || problem.keys == 0 || problem.keys % kWholeTile != 0 ||
       (sequence && problem.queries != problem.keys)) {

@@ -1,4 +1,4 @@
-// Files as bytes: mapped for reading, and written so that no reader ever sees half of one.
+// Files that are mapped for reading, and the folders that reports go to.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -8,9 +8,10 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <system_error>
+#include <utility>
 
+#include "reference/fnv.hpp"
 #include "reference/text.hpp"
 #include "reports/formats.hpp"
 #include "reports/safetensors.hpp"
@@ -45,70 +46,40 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
-namespace {
-
-/// `named` is what the user called it.
-void put(const std::filesystem::path& path, std::span<const std::byte> bytes,
-         const std::filesystem::path& named) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file.write(reinterpret_cast<const char*>(bytes.data()),
-             static_cast<std::streamsize>(bytes.size()));
-  file.flush();
-  if (!file) {
-    throw Error(fmt::format("{}: cannot be written: {}", named.string(), std::strerror(errno)));
-  }
-}
-
-}  // namespace
-
-void write_whole(const std::filesystem::path& named, std::span<const std::byte> bytes) {
-  // A device or a pipe is written to, not replaced; of a link, what it leads to is replaced.
-  std::error_code absent;
-  const std::filesystem::path there = std::filesystem::canonical(named, absent);
-  const std::filesystem::path& path = absent ? named : there;
-  if (!absent && !std::filesystem::is_regular_file(path)) return put(path, bytes, named);
-  std::filesystem::path beside = path;
-  beside += fmt::format(".{}.part", ::getpid());
-  try {
-    put(beside, bytes, named);
-  } catch (const Error&) {
-    std::error_code ignored;
-    std::filesystem::remove(beside, ignored);
-    throw;
-  }
-  std::error_code problem;
-  std::filesystem::rename(beside, path, problem);
-  if (problem) {
-    std::error_code ignored;
-    std::filesystem::remove(beside, ignored);
-    throw Error(fmt::format("{}: cannot be written: {}", path.string(), problem.message()));
-  }
-}
-
-void write_whole(const std::filesystem::path& path, std::string_view text) {
-  write_whole(path, std::as_bytes(std::span(text.data(), text.size())));
-}
-
 void require_writable_folder(const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  const auto refuse = [&](std::string_view why) {
+    throw Error(fmt::format("{}: this report folder cannot be made: {}", folder.string(), why));
+  };
+  if (folder.empty()) throw Error("a folder for the reports is wanted, but its name is empty");
   std::error_code problem;
-  std::filesystem::create_directories(folder, problem);
-  if (problem && !std::filesystem::is_directory(folder)) {
-    throw Error(fmt::format("{}: this report folder cannot be made: {}", folder.string(),
-                            problem.message()));
+  fs::create_directories(folder, problem);
+  if (!fs::is_directory(folder, problem)) {
+    // What is in the way may be any part of the path.
+    for (fs::path part = folder;; part = part.parent_path()) {
+      std::error_code absent;
+      const fs::file_status itself = fs::symlink_status(part, absent);
+      if (fs::exists(itself) && !fs::is_directory(part, absent)) {
+        const bool dangling = fs::is_symlink(itself) && !fs::exists(part, absent);
+        refuse(
+            fmt::format("{} is {}", part.string(), dangling ? "a link to nothing" : "no folder"));
+      }
+      if (part == part.parent_path() || part.empty()) break;
+    }
+    fs::create_directories(folder, problem);
+    refuse(problem.message());
   }
   const auto probe = folder / fmt::format(".attest.{}", ::getpid());
   write_whole(probe, std::string_view());
-  std::filesystem::remove(probe, problem);
+  fs::remove(probe, problem);
 }
 
-void require_writable_file(const std::filesystem::path& path) {
-  std::error_code absent;
-  const std::filesystem::path there = std::filesystem::canonical(path, absent);
-  if (!absent && !std::filesystem::is_regular_file(there)) return;  // a pipe waits for its reader
-  std::filesystem::path probe = absent ? path : there;
-  probe += fmt::format(".{}.part", ::getpid());
-  put(probe, {}, path);
-  std::filesystem::remove(probe, absent);
+std::uint64_t subject_hash_of(const std::filesystem::path& plugin) {
+  try {
+    return fnv_of(MappedFile(plugin).bytes());
+  } catch (const Error&) {
+    return 0;
+  }
 }
 
 FolderLock::FolderLock(const std::filesystem::path& folder)
@@ -131,9 +102,17 @@ FolderLock::~FolderLock() {
 void write_reports(const std::filesystem::path& folder, const Run& run) {
   require_writable_folder(folder);
   const auto [json, junit, summary] = kReportFiles;
-  write_run_json(folder / json, run);
-  write_junit(folder / junit, run);
-  write_summary(folder / summary, run);
+  // Each for itself: where one does not fit any more, another may.
+  std::string trouble;
+  for (const auto& [name, write] :
+       {std::pair(json, &write_run_json), {junit, &write_junit}, {summary, &write_summary}}) {
+    try {
+      write(folder / name, run);
+    } catch (const Error& error) {
+      if (trouble.empty()) trouble = error.what();
+    }
+  }
+  if (!trouble.empty()) throw Error(trouble);
 }
 
 }  // namespace attest

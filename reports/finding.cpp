@@ -7,6 +7,7 @@
 #include <string>
 #include <system_error>
 
+#include "reference/fnv.hpp"
 #include "reference/text.hpp"
 #include "reports/finding_json.hpp"
 #include "reports/formats.hpp"
@@ -18,20 +19,13 @@ namespace {
 
 constexpr std::uint64_t kSchema = 1;
 
-/// FNV-1a, 64 bits: the same name for the same case on every machine.
-std::uint64_t digest_of(std::string_view text) {
-  std::uint64_t digest = 0xcbf29ce484222325U;  // offset basis and prime: FNV, 64-bit variant
-  for (const char c : text) digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return digest;
-}
-
 }  // namespace
 
 std::filesystem::path write_finding(const std::filesystem::path& folder, const Finding& finding,
                                     const Values& values, std::string_view subject,
                                     std::string_view replay, const EmulationOptions& emulation) {
   const std::string line = print(finding.shrunk);
-  const auto path = folder / fmt::format("{}-{:016x}", finding.property, digest_of(line));
+  const auto path = folder / fmt::format("{}-{:016x}", finding.property, fnv_of(line));
   auto beside = path;
   beside += fmt::format(".{}.part", ::getpid());
   require_writable_folder(beside);
@@ -45,6 +39,9 @@ std::filesystem::path write_finding(const std::filesystem::path& folder, const F
                                {"found_as", print(finding.found)},
                                {"shrink_steps", finding.shrink_steps},
                                {"verdict", json_of(finding.verdict)},
+                               {"digest", hexadecimal(finding.digest)},
+                               {"version", finding.version},
+                               {"subject_hash", hexadecimal(finding.subject_hash)},
                                {"replay", replay}};
   write_whole(beside / "verdict.json", text_of(json));
   std::error_code problem;
@@ -67,6 +64,9 @@ StoredFinding finding_of_json(std::string_view text, const std::string& file_nam
   finding.replay = fields.text("replay");
   finding.emulation = read_emulation(fields);
   finding.verdict = read_verdict(fields.object("verdict"));
+  finding.digest = read_hexadecimal(fields, "digest");
+  if (fields.has("version")) finding.version = fields.text("version");
+  finding.subject_hash = read_hexadecimal(fields, "subject_hash");
   try {
     finding.test_case = parse_case(fields.text("case"));
   } catch (const Error& error) {

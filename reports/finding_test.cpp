@@ -54,6 +54,9 @@ Values rich_values() {
 TEST_F(FindingFiles, ComeBackBitForBit) {
   Finding finding = sample_run().findings[0];
   finding.shrunk = rich_case();
+  finding.digest = 0xfedcba9876543210;
+  finding.version = "0.0.9";
+  finding.subject_hash = 17;
   const auto path =
       write_finding(folder_, finding, rich_values(), "a subject", "./attest replay x");
   EXPECT_EQ(path.parent_path(), folder_);
@@ -63,6 +66,9 @@ TEST_F(FindingFiles, ComeBackBitForBit) {
   EXPECT_EQ(back.replay, "./attest replay x");
   EXPECT_EQ(back.test_case, finding.shrunk);
   EXPECT_EQ(back.values, rich_values());
+  EXPECT_EQ(back.digest, finding.digest);
+  EXPECT_EQ(back.version, finding.version);
+  EXPECT_EQ(back.subject_hash, finding.subject_hash);
   EXPECT_EQ(back.verdict.outcome, Outcome::violated);
   EXPECT_EQ(back.verdict.margin, INFINITY);
   EXPECT_EQ(back.verdict.where, finding.verdict.where);
@@ -70,6 +76,37 @@ TEST_F(FindingFiles, ComeBackBitForBit) {
   std::string text;
   std::getline(line, text);
   EXPECT_EQ(parse_case(text), finding.shrunk);
+}
+
+TEST_F(FindingFiles, ATruthHasTheAxesOfItsQuestion) {
+  const Problem problem = parse_problem("q=2x4x3x2 kv=2x5x3 causal");
+  TensorsFile file{.problem = problem, .values = {}};
+  file.values.q = Tensor(Format::f32, {2, 4, 3, 2});
+  file.values.k = Tensor(Format::f32, {2, 2, 5, 2});
+  file.values.v = Tensor(Format::f32, {2, 2, 5, 3});
+  for (Tensor* tensor : {&file.values.q, &file.values.k, &file.values.v}) {
+    for (Index flat = 0; flat < tensor->count(); ++flat) tensor->set(flat, 0.125 * flat);
+  }
+  const Certified certified = certified_attention(problem, file.values);
+  write_truth_file(folder_ / "heads_first", file, certified);
+  file.rows_before_heads = true;
+  write_truth_file(folder_ / "rows_first", file, certified);
+  const TensorsFile heads = read_tensors_file(folder_ / "heads_first", "");
+  const TensorsFile rows = read_tensors_file(folder_ / "rows_first", "");
+  EXPECT_FALSE(heads.rows_before_heads);
+  EXPECT_TRUE(rows.rows_before_heads);
+  EXPECT_EQ(rows.values, heads.values);
+  EXPECT_EQ(rows.o, heads.o);
+  EXPECT_EQ(rows.lse, heads.lse);
+  const MappedFile mapped(folder_ / "rows_first");
+  const Safetensors content = parse_safetensors(mapped.bytes(), "rows_first");
+  const auto shape_of = [&](const char* name) { return content.find(name)->shape; };
+  EXPECT_EQ(shape_of("q"), (std::vector<Index>{2, 3, 4, 2}));
+  EXPECT_EQ(shape_of("v"), (std::vector<Index>{2, 5, 2, 3}));
+  for (const char* name : {"o", "o_truth", "o_tail", "o_radius"}) {
+    EXPECT_EQ(shape_of(name), (std::vector<Index>{2, 3, 4, 3})) << name;
+  }
+  EXPECT_EQ(shape_of("lse_truth"), (std::vector<Index>{2, 4, 3}));
 }
 
 TEST_F(FindingFiles, AreNamedByPropertyAndCaseAlone) {

@@ -77,8 +77,13 @@ struct TableStyle {
   int columns = 100;  // at least 60
   bool colour = false;
 };
-/// The terminal's width, and colour unless NO_COLOR is set; 100 plain columns for a file or pipe.
+/// The terminal's width, and colour unless NO_COLOR is set or the terminal knows none (TERM=dumb);
+/// 100 plain columns for a file or pipe.
 TableStyle style_of(std::FILE* out);
+/// As many as a line may have before it wraps, at least 2; no table is that narrow.
+std::size_t columns_of(std::FILE* out);
+/// A terminal on which a line can be drawn over.
+bool draws_lines_again(std::FILE* out);
 std::string table_of(const Run& run, const TableStyle& style);
 void print_table(std::FILE* out, const Run& run, const TableStyle& style);
 
@@ -114,6 +119,8 @@ struct TensorsFile {
   std::vector<std::string> names;             // present, in the file's order
   std::optional<std::vector<double>> o, lse;  // somebody's answer, (batch, head, row, column)
   std::optional<std::string> precision;       // the metadata's entry: how the answer was rounded
+  bool rows_before_heads = false;             // of q, k, v and o in the file: (b, t, h, d)
+  bool axes_said = true;  // by the file or by words, or there are no heads that could be confused
 };
 /// `problem_line` (may be empty) holds words of a case line and overrides the metadata. Extents
 /// need not be said: they follow from the shapes; said, they must agree.
@@ -125,7 +132,7 @@ void write_tensors_file(const std::filesystem::path& path, const Problem& proble
                         const Values& values);
 /// What `file` holds of what went in, and the truth: as o and lse, rounded to the Problem's output
 /// format and to f32, so that the file can be judged; and as F64, o_truth and lse_truth with their
-/// tails. The certified digits are in the metadata.
+/// tails. The certified digits are in the metadata. Axes are in the order of `file`.
 void write_truth_file(const std::filesystem::path& path, const TensorsFile& file,
                       const Truth& truth, int digits);
 /// The same with the proven radii, o_radius and lse_radius, and tiers_text in the metadata.
@@ -147,7 +154,13 @@ struct StoredFinding {
   Case test_case;              // the shrunk one
   Values values;               // from tensors.safetensors: what was run, even if fills change
   Verdict verdict;
+  // As in Finding; unknown in findings of earlier versions.
+  std::uint64_t digest = 0;
+  std::string version;
+  std::uint64_t subject_hash = 0;
 };
+/// Of the bytes of a subject's file; 0 where it cannot be read.
+std::uint64_t subject_hash_of(const std::filesystem::path& plugin);
 StoredFinding read_finding(const std::filesystem::path& folder);
 
 }  // namespace attest

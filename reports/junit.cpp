@@ -3,8 +3,10 @@
 // could not tell carries one failing testcase of its own, so that a page cannot show it as green.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
+#include "reference/one_line.hpp"
 #include "reference/text.hpp"
 #include "reports/formats.hpp"
 #include "reports/rendering.hpp"
@@ -13,39 +15,14 @@
 namespace attest {
 namespace {
 
-/// Length of the well-formed UTF-8 sequence at the front, or 0. No overlong forms, no surrogates.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const auto follows = [&](std::size_t i) { return i < text.size() && (byte(i) & 0xC0U) == 0x80U; };
-  const unsigned char first = byte(0);
-  if (first < 0x80U) return 1;
-  if (first >= 0xC2U && first < 0xE0U) return follows(1) ? 2 : 0;
-  if (first >= 0xE0U && first < 0xF0U && follows(1) && follows(2)) {
-    const bool overlong = first == 0xE0U && byte(1) < 0xA0U;
-    const bool surrogate = first == 0xEDU && byte(1) >= 0xA0U;
-    const bool not_a_character = first == 0xEFU && byte(1) == 0xBFU && byte(2) >= 0xBEU;
-    return overlong || surrogate || not_a_character ? 0 : 3;
-  }
-  if (first >= 0xF0U && first < 0xF5U && follows(1) && follows(2) && follows(3)) {
-    const bool overlong = first == 0xF0U && byte(1) < 0x90U;
-    const bool beyond = first == 0xF4U && byte(1) >= 0x90U;
-    return overlong || beyond ? 0 : 4;
-  }
-  return 0;
-}
-
 // A kernel's message may hold anything; XML 1.0 has no way to spell most control characters, not
-// even escaped, so they become U+FFFD. Line breaks are escaped: attributes would lose them.
+// even escaped, so they are spelled out. Line breaks are escaped: attributes would lose them.
 std::string escaped(std::string_view text) {
   std::string out;
   while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    const char c = text[0];
-    if (length == 0 ||
-        (static_cast<unsigned char>(c) < 0x20U && c != '\t' && c != '\n' && c != '\r') ||
-        c == 0x7F) {
-      out += "\xEF\xBF\xBD";
-    } else if (c == '&') {
+    const std::string_view letter = text.substr(0, std::max<std::size_t>(1, utf8_length(text)));
+    const char c = letter.front();
+    if (c == '&') {
       out += "&amp;";
     } else if (c == '<') {
       out += "&lt;";
@@ -56,9 +33,9 @@ std::string escaped(std::string_view text) {
     } else if (c == '\t' || c == '\n' || c == '\r') {
       out += fmt::format("&#{};", static_cast<int>(c));
     } else {
-      out += text.substr(0, length);
+      out += one_line(letter);
     }
-    text.remove_prefix(length == 0 ? 1 : length);
+    text.remove_prefix(letter.size());
   }
   return out;
 }
@@ -120,7 +97,10 @@ std::string junit_of(const Run& run) {
   for (const PropertyTally& tally : run.tallies) cases += testcase_of(run, tally);
   const Conclusion conclusion = conclusion_of(run);
   std::string enough;
-  if (conclusion.exit_code == 2) {
+  if (conclusion.exit_code == 2 && !run.error.empty()) {
+    enough = fmt::format("      <error type=\"could_not_tell\" message=\"{}\"/>\n",
+                         escaped(conclusion.reason));
+  } else if (conclusion.exit_code == 2) {
     enough = fmt::format("      <failure type=\"could_not_tell\" message=\"{}\"/>\n",
                          escaped(conclusion.reason));
   } else if (conclusion.exit_code == 1) {

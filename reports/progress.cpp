@@ -1,6 +1,5 @@
 // Progress of a run while it goes on: a bar on a terminal, now and then a line elsewhere.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -8,6 +7,7 @@
 #include <string>
 
 #include "reports/formats.hpp"
+#include "reports/say.hpp"
 
 namespace attest {
 namespace {
@@ -27,7 +27,7 @@ std::string state_of(const Run& run) {
 
 }  // namespace
 
-Progress::Progress(std::FILE* out) : out_(out), terminal_(::isatty(::fileno(out)) != 0) {}
+Progress::Progress(std::FILE* out) : out_(out), terminal_(draws_lines_again(out)) {}
 Progress::~Progress() {
   clear();
 }
@@ -47,18 +47,17 @@ void Progress::update(std::string_view state, double share_done) {
     const int full = static_cast<int>(share * kBarColumns);
     const std::string text =
         fmt::format("[{:#<{}}{:.<{}}] {}", "", full, "", kBarColumns - full, line);
-    const auto columns = static_cast<std::size_t>(style_of(out_).columns - 1);
-    fmt::print(out_, "\r\x1b[K{}", text.substr(0, columns));
+    say(out_, "\r\x1b[K{}", text.substr(0, columns_of(out_) - 1));
     drawn_ = true;
   } else {
-    fmt::print(out_, "{}\n", line);
+    say(out_, "{}\n", line);
   }
   std::fflush(out_);
 }
 
 void Progress::line(std::string_view text) {
   clear();
-  fmt::print(out_, "{}\n", text);
+  say(out_, "{}\n", text);
   std::fflush(out_);
 }
 

@@ -20,6 +20,18 @@ namespace {
 
 constexpr std::string_view kOutcomes[] = {"holds", "violated", "vacuous", "declined", "faulted"};
 
+/// In the quotes of POSIX.1-2024 that know escapes: for a terminal that would obey the bytes.
+std::string quoted_byte_by_byte(std::string_view word) {
+  std::string quoted = "$'";
+  for (const char c : word) {
+    if (c == '\'' || c == '\\') quoted += '\\';
+    const auto code = static_cast<unsigned char>(c);
+    const bool printable = code >= 0x20U && code < 0x7FU;
+    quoted += printable ? std::string(1, c) : fmt::format("\\{:03o}", code);
+  }
+  return quoted + "'";
+}
+
 }  // namespace
 
 std::string_view word_of(Outcome outcome) {
@@ -65,21 +77,6 @@ std::string place_of(const std::array<Index, 4>& where) {
                      where[3]);
 }
 
-std::string one_line(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (c == '\n' || c == '\r' || c == '\t') {
-      out += ' ';
-    } else if (code < 0x20U || code == 0x7FU) {
-      out += fmt::format("\\x{:02x}", code);
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
 PowerSplit split_power(const Run& run) {
   PowerSplit split;
   for (const auto& [name, tally] : run.power) {
@@ -117,6 +114,7 @@ std::string shell_quoted(std::string_view word) {
            std::string_view("_-./=:,+%@").find(c) != std::string_view::npos;
   };
   if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return std::string(word);
+  if (one_line(word) != word) return quoted_byte_by_byte(word);
   std::string quoted = "'";
   for (const char c : word) {
     if (c == '\'') {

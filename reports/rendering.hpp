@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fuzz/run.hpp"
+#include "reference/one_line.hpp"
 
 namespace attest {
 
@@ -46,10 +47,7 @@ std::uint64_t wrong_of(const PropertyTally& tally);
 /// The last part of a subject's path without its extension; "subject" when there is none.
 std::string short_name_of_subject(const Run& run);
 
-/// Control characters, which a terminal would obey, as \x1b; a line break as a space.
-std::string one_line(std::string_view text);
-
-/// Single-quoted for a POSIX shell when it needs to be.
+/// Quoted for a POSIX shell when it needs to be; control characters as escapes.
 std::string shell_quoted(std::string_view word);
 
 /// How the program is called from where the user stands, quoted for a shell.

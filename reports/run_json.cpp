@@ -1,7 +1,8 @@
 // run.json, schema 1: a Run as JSON and back. The schema is documented in README.md.
-// A property's `redrawn` and `declines`, a list of `why` and `cases`, a finding's `setting`, and
-// the run's `counters` and `models`, numbers by name, came later: files without them are read too,
-// as are those without what sight_json writes. `judged` is written for readers only.
+// A property's `redrawn` and `declines`, a list of `why` and `cases`, a finding's `setting`,
+// `digest`, `version` and `subject_hash`, and the run's `counters` and `models`, numbers by name,
+// came later: files without them are read too, as are those without what sight_json writes.
+// `judged` is written for readers only.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -93,10 +94,12 @@ PropertyTally read_tally(const Fields& fields) {
 }
 
 Json json_of(const Run& run, const Finding& finding) {
-  return {{"property", finding.property},        {"found", json_of(finding.found)},
-          {"shrunk", json_of(finding.shrunk)},   {"shrink_steps", finding.shrink_steps},
-          {"replay", replay_line(run, finding)}, {"verdict", json_of(finding.verdict)},
-          {"setting", json_of(finding.setting)}};
+  return {
+      {"property", finding.property},        {"found", json_of(finding.found)},
+      {"shrunk", json_of(finding.shrunk)},   {"shrink_steps", finding.shrink_steps},
+      {"replay", replay_line(run, finding)}, {"verdict", json_of(finding.verdict)},
+      {"setting", json_of(finding.setting)}, {"digest", hexadecimal(finding.digest)},
+      {"version", finding.version},          {"subject_hash", hexadecimal(finding.subject_hash)}};
 }
 
 Finding read_finding_entry(const Fields& fields) {
@@ -105,7 +108,10 @@ Finding read_finding_entry(const Fields& fields) {
           .shrunk = read_case(fields, "shrunk"),
           .setting = read_setting(fields),
           .verdict = read_verdict(fields.object("verdict")),
-          .shrink_steps = fields.count("shrink_steps")};
+          .shrink_steps = fields.count("shrink_steps"),
+          .digest = read_hexadecimal(fields, "digest"),
+          .version = fields.has("version") ? fields.text("version") : "",
+          .subject_hash = read_hexadecimal(fields, "subject_hash")};
 }
 
 Json json_of(const Run& run) {

@@ -60,10 +60,13 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-/// Writes beside `path`, then renames: a reader sees the old file or the new one, never half of it.
+/// Of a regular file a reader sees the old one or the new one, never half of it. Links are followed
+/// and stay; what is no regular file is written to; "-" is standard output, and from then on what
+/// is printed goes to standard error. Throws Error.
 void write_whole(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_whole(const std::filesystem::path& path, std::string_view text);
-/// Throws Error now rather than at the end of long work when write_whole(path) could not.
+/// Throws Error now rather than at the end of long work when write_whole(path) could not. To be
+/// asked before anything is printed: the path may be "-".
 void require_writable_file(const std::filesystem::path& path);
 
 }  // namespace attest

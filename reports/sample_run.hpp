@@ -31,6 +31,9 @@ inline std::vector<Finding> sample_findings() {
   violated.shrunk = parse_case("q=1x1x1x1 kv=1x2x1 causal align=top_left seed=77");
   violated.shrink_steps = 17;
   violated.setting = Setting{"sm_120", 5};
+  violated.digest = 0xfedcba9876543210;
+  violated.version = "0.1.0";
+  violated.subject_hash = 17;
   violated.verdict.outcome = Outcome::violated;
   violated.verdict.error = 0.25;
   violated.verdict.margin = std::numeric_limits<double>::infinity();

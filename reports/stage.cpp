@@ -2,38 +2,46 @@
 #include "reports/stage.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <utility>
 
 #include "reports/formats.hpp"
+#include "reports/say.hpp"
 
 namespace attest {
 
-Stage::Stage(std::FILE* out, std::string what, Pieces pieces)
-    : out_(out), what_(std::move(what)), pieces_(std::move(pieces)) {
-  if (::isatty(::fileno(out)) != 0) thread_ = std::jthread([this](std::stop_token s) { draw(s); });
-}
+Stage::Stage(std::FILE* out, std::string what, Pieces pieces, int log_seconds)
+    : out_(out),
+      terminal_(draws_lines_again(out)),
+      log_seconds_(log_seconds),
+      what_(std::move(what)),
+      pieces_(std::move(pieces)),
+      thread_([this](std::stop_token stop) { show(stop); }) {}
 
 Stage::~Stage() {
   thread_.request_stop();
   if (thread_.joinable()) thread_.join();
 }
 
-void Stage::draw(std::stop_token stop) {
+void Stage::show(std::stop_token stop) {
   std::unique_lock lock(mutex_);
   bool drawn = false;
-  for (int seconds = 1;; ++seconds, drawn = true) {
+  for (int seconds = 1;; ++seconds) {
     over_.wait_for(lock, stop, std::chrono::seconds(1), [] { return false; });
     if (stop.stop_requested()) break;
-    const auto columns = static_cast<std::size_t>(style_of(out_).columns - 1);
+    if (!terminal_ && seconds % log_seconds_ != 0) continue;
     const std::string so_far =
         pieces_.done == nullptr
             ? ""
             : fmt::format(": {} of {} {}", pieces_.done->load(), pieces_.of, pieces_.name);
     const std::string text = fmt::format("{}{} ({} s)", what_, so_far, seconds);
-    fmt::print(out_, "\r\x1b[K{}", text.substr(0, columns));
+    if (terminal_) {
+      say(out_, "\r\x1b[K{}", text.substr(0, columns_of(out_) - 1));
+    } else {
+      say(out_, "{}\n", text);
+    }
+    drawn = terminal_;
     std::fflush(out_);
   }
   if (!drawn) return;

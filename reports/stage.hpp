@@ -1,5 +1,5 @@
 // Stage: a line on a terminal that says what is being worked on, and for how long, where little can
-// be said of how much is left. It knows nothing of the work, and is silent elsewhere.
+// be said of how much is left; in a log a line now and then. It knows nothing of the work.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -21,15 +21,19 @@ struct Pieces {
 
 class Stage {
  public:
+  static constexpr int kLogSeconds = 10;
   /// Until it goes away, and from the first second on: "what (3 s)", "what: 1 of 8 heads (3 s)".
-  Stage(std::FILE* out, std::string what, Pieces pieces = {});
+  /// Elsewhere than on a terminal a line each after `log_seconds`.
+  Stage(std::FILE* out, std::string what, Pieces pieces = {}, int log_seconds = kLogSeconds);
   ~Stage();
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
 
  private:
-  void draw(std::stop_token stop);
+  void show(std::stop_token stop);
   std::FILE* out_;
+  const bool terminal_;
+  const int log_seconds_;
   std::string what_;
   Pieces pieces_;
   std::mutex mutex_;

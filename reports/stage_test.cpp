@@ -1,4 +1,4 @@
-// A stage shows itself on a terminal, counts its seconds and cleans up; elsewhere nothing appears.
+// A stage shows itself on a terminal, counts its seconds and cleans up; in a log it is a line.
 #include "reports/stage.hpp"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST(Stage, ShowsItselfOnATerminal) {
   }
 }
 
-TEST(Stage, IsSilentElsewhere) {
+TEST(Stage, IsALineNowAndThenInALog) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   std::FILE* out = ::fdopen(ends[1], "w");
@@ -56,7 +56,14 @@ TEST(Stage, IsSilentElsewhere) {
     pause_for(1.2);
   }
   std::fflush(out);
-  EXPECT_EQ(read_from(ends[0]), "");
+  EXPECT_EQ(read_from(ends[0]), "") << "what takes a second is over before it is read";
+  const std::atomic<Index> done = 3;
+  {
+    const Stage stage(out, "the truth", {&done, 8, "heads"}, 1);
+    const std::string text = read_until(ends[0], "\n");
+    EXPECT_EQ(text, "the truth: 3 of 8 heads (1 s)\n");
+  }
+  EXPECT_EQ(read_from(ends[0]).find('\x1b'), std::string::npos);
   std::fclose(out);
   ::close(ends[0]);
 }

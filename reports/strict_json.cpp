@@ -3,11 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <set>
 #include <utility>
 #include <vector>
+
+#include "reference/one_line.hpp"
 
 namespace attest {
 namespace {
@@ -123,6 +127,23 @@ const Json& Fields::list(std::string_view name) const {
   return value;
 }
 
+std::string hexadecimal(std::uint64_t bits) {
+  return fmt::format("{:016x}", bits);
+}
+
+std::uint64_t read_hexadecimal(const Fields& fields, std::string_view name) {
+  if (!fields.has(name)) return 0;
+  constexpr int kBase = 16, kDigits = 16;
+  const std::string text = fields.text(name);
+  std::uint64_t bits = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, failed] = std::from_chars(text.data(), end, bits, kBase);
+  if (failed != std::errc() || stop != end || text.size() != kDigits) {
+    fields.refuse(name, "should be 16 hexadecimal digits");
+  }
+  return bits;
+}
+
 Json number_of(double number) {
   if (std::isnan(number)) return "nan";
   if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
@@ -130,7 +151,21 @@ Json number_of(double number) {
 }
 
 std::string text_of(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string dumped = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  // The library escapes control characters below a space only. What else a terminal would obey can
+  // stand in strings alone, where an escape means the same.
+  std::string out;
+  for (std::string_view rest = dumped; !rest.empty();) {
+    const std::string_view letter = rest.substr(0, std::max<std::size_t>(1, utf8_length(rest)));
+    if (letter != "\n" && one_line(letter) != letter) {
+      const std::string escaped = Json(letter).dump(-1, ' ', true);  // "\u009b"
+      out += letter == "\x7f" ? "\\u007f" : escaped.substr(1, escaped.size() - 2);
+    } else {
+      out += letter;
+    }
+    rest.remove_prefix(letter.size());
+  }
+  return out;
 }
 
 }  // namespace attest

@@ -42,7 +42,12 @@ class Fields {
 /// Every other double is written with the digits that read back to the same bits.
 nlohmann::json number_of(double number);
 
-/// Two-space indentation and a final line feed. Bytes that are not UTF-8 become U+FFFD.
+/// 64 bits as 16 hexadecimal digits, and back; 0 when the field is absent.
+std::string hexadecimal(std::uint64_t bits);
+std::uint64_t read_hexadecimal(const Fields& fields, std::string_view name);
+
+/// Two-space indentation and a final line feed. Bytes that are not UTF-8 become U+FFFD; what a
+/// terminal would obey is escaped, never raw.
 std::string text_of(const nlohmann::json& json);
 
 }  // namespace attest

@@ -24,14 +24,16 @@ std::string plain(std::string_view text) {
 }
 
 /// As code, with a fence longer than any run of backticks inside it.
-std::string code(std::string_view text) {
+std::string code(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += one_line(line) + "\n";
   std::size_t longest = 0, current = 0;
   for (const char c : text) {
     current = c == '`' ? current + 1 : 0;
     longest = std::max(longest, current);
   }
   const std::string fence(std::max<std::size_t>(3, longest + 1), '`');
-  return fmt::format("{}\n{}\n{}\n", fence, text, fence);
+  return fmt::format("{}\n{}{}\n", fence, text, fence);
 }
 
 std::string models(const Run& run) {
@@ -85,7 +87,7 @@ std::string findings(const Run& run) {
       out += fmt::format("Under numerics {}, schedule {}.\n\n", plain(finding.setting->numerics),
                          finding.setting->schedule);
     }
-    out += code(fmt::format("{}\n{}", print(finding.shrunk), replay_line(run, finding)));
+    out += code({print(finding.shrunk), replay_line(run, finding)});
   }
   return out.empty() ? out : "\n## Findings\n" + out;
 }

@@ -2,13 +2,10 @@
 // what the run could tell and what it could not. It fits 80 columns; longer lines are wrapped,
 // never cut. Findings are not here: they are printed when they are found.
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <utility>
@@ -21,7 +18,6 @@
 namespace attest {
 namespace {
 
-constexpr int kColumnsMin = 60, kColumnsPlain = 100;
 constexpr std::size_t kReasonsShown = 5;  // a line or two
 constexpr std::size_t kStandingWidth = 8;
 
@@ -169,16 +165,6 @@ std::string reach(const Run& run, const TableStyle& style) {
 }
 
 }  // namespace
-
-TableStyle style_of(std::FILE* out) {
-  const int descriptor = ::fileno(out);
-  if (descriptor < 0 || ::isatty(descriptor) == 0) return {.columns = kColumnsPlain};
-  winsize size{};
-  const bool known = ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  const char* no_colour = std::getenv("NO_COLOR");
-  return {.columns = known ? std::max<int>(kColumnsMin, size.ws_col) : kColumnsPlain,
-          .colour = no_colour == nullptr || *no_colour == '\0'};
-}
 
 std::string table_of(const Run& run, const TableStyle& style) {
   const Row head{

@@ -34,7 +34,9 @@ class Reader {
     require_known_names();
     for (const StoredTensor& tensor : content_.tensors) file.names.push_back(tensor.name);
     collect_words();
-    order_.rows_before_heads = rows_before_heads();
+    order_.rows_before_heads = file.rows_before_heads = rows_before_heads();
+    file.axes_said = says("layout") || from_metadata_ || content_.metadata.contains("axes") ||
+                     needed("k", "the keys").shape.size() < 4;
     file.problem = read_problem();
     read_values(file);
     if (const auto said = content_.metadata.find("precision"); said != content_.metadata.end()) {

@@ -1,6 +1,10 @@
 // Tensor files on their way out: the values of a Problem, and the truth.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "reference/text.hpp"
 #include "reports/formats.hpp"
 #include "reports/safetensors.hpp"
@@ -47,11 +51,32 @@ Tensor rounded(const std::vector<double>& numbers, Format format, const Extent4&
   return tensor;
 }
 
+/// (batch, head, row, column) as (batch, row, head, column).
+std::vector<std::byte> heads_and_rows_exchanged(const StoredTensor& tensor) {
+  const auto extent = [&](std::size_t axis) {
+    return static_cast<std::size_t>(tensor.shape[axis]);
+  };
+  const std::size_t heads = extent(1), rows = extent(2);
+  const std::size_t line = extent(3) * static_cast<std::size_t>(bytes_of(tensor.dtype));
+  std::vector<std::byte> exchanged(tensor.bytes.size());
+  for (std::size_t b = 0; b < extent(0); ++b) {
+    for (std::size_t h = 0; h < heads; ++h) {
+      for (std::size_t row = 0; row < rows; ++row) {
+        const auto from = tensor.bytes.subspan(((b * heads + h) * rows + row) * line, line);
+        std::ranges::copy(from, exchanged.begin() + static_cast<std::ptrdiff_t>(
+                                                        ((b * rows + row) * heads + h) * line));
+      }
+    }
+  }
+  return exchanged;
+}
+
 /// What went in, the truth as a kernel without any error of its own would answer, and as it is.
 class TruthFile {
  public:
   TruthFile(const TensorsFile& file, const Truth& truth)
-      : content_(content_of(file.problem, file.values)),
+      : rows_before_heads_(file.rows_before_heads),
+        content_(content_of(file.problem, file.values)),
         o_(rounded(truth.o, file.problem.output, truth.extent)),
         lse_(rounded(truth.lse, Format::f32,
                      {truth.extent[0], truth.extent[1], truth.extent[2], 1})),
@@ -71,10 +96,23 @@ class TruthFile {
   }
   void say(const std::string& key, const std::string& text) { content_.metadata[key] = text; }
   void write(const std::filesystem::path& path) const {
-    write_whole(path, print_safetensors(content_));
+    if (!rows_before_heads_) return write_whole(path, print_safetensors(content_));
+    Safetensors content = content_;
+    content.metadata["axes"] = "bthd";
+    std::vector<std::vector<std::byte>> kept;  // what the tensors then show
+    for (StoredTensor& tensor : content.tensors) {
+      constexpr std::array<std::string_view, 3> kInputs{"q", "k", "v"};
+      const bool answer = tensor.name == "o" || tensor.name.starts_with("o_");
+      if (!answer && std::ranges::find(kInputs, tensor.name) == kInputs.end()) continue;
+      kept.push_back(heads_and_rows_exchanged(tensor));
+      tensor.bytes = kept.back();
+      std::swap(tensor.shape[1], tensor.shape[2]);
+    }
+    write_whole(path, print_safetensors(content));
   }
 
  private:
+  bool rows_before_heads_;
   Safetensors content_;
   Tensor o_, lse_;
   std::vector<Index> o_shape_, lse_shape_;

@@ -6,7 +6,7 @@
 namespace {
 
 using stranger::Rows;
-constexpr int kMostColumns = 128, kPart = 32;
+constexpr int kMostColumns = 128, kPart = 64;
 
 struct Arguments {
   Rows<const float> q, k, v;
@@ -51,7 +51,17 @@ __device__ float score(const Arguments& x, const Place& p) {
 
 __global__ void find_maxima(Arguments x) {
   const Place p = place_of(x);
-  if (p.j < p.end) atomicMax(&x.row_max[blockIdx.x], rising(score(x, p)));
+  float largest = p.j < p.end ? score(x, p) : -INFINITY;
+  for (int step = 16; step > 0; step /= 2) {
+    largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, step));
+  }
+  __shared__ float other;
+  if (threadIdx.x == 32) other = largest;
+  __syncthreads();
+  largest = fmaxf(largest, other);
+  if (threadIdx.x == 0 && largest > -INFINITY) {
+    atomicMax(&x.row_max[blockIdx.x], rising(largest));
+  }
 }
 
 __global__ void add_parts(Arguments x) {
@@ -60,14 +70,18 @@ __global__ void add_parts(Arguments x) {
   float weight = 0;
   if (p.j < p.end) {
     weight = exp2f((score(x, p) - number(x.row_max[blockIdx.x])) * 1.4426950408889634F);
-#if FAULT == 1  // the first key of a part is counted twice
-    atomicAdd(&x.row_sum[blockIdx.x], threadIdx.x == 0 && blockIdx.y > 0 ? 2 * weight : weight);
-#else
-    atomicAdd(&x.row_sum[blockIdx.x], weight);
-#endif
   }
   weights[threadIdx.x] = weight;
   __syncthreads();
+  if (threadIdx.x == 0) {
+#if FAULT == 1  // the first key of a part is counted twice
+    float total = blockIdx.y > 0 ? weights[0] : 0;
+#else
+    float total = 0;
+#endif
+    for (const float one : weights) total += one;
+    atomicAdd(&x.row_sum[blockIdx.x], total);
+  }
   for (int c = threadIdx.x; c < x.head_dim_v; c += kPart) {
     float sum = 0;
     for (int n = 0; n < kPart && static_cast<int>(blockIdx.y) * kPart + n < p.end; ++n) {

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <string_view>
 
+#include "reference/one_line.hpp"
+
 namespace attest {
 namespace {
 
@@ -27,6 +29,26 @@ void write_all(std::string_view text) {
     if (written <= 0) return;  // nobody reads our stderr: nothing to be done
     text.remove_prefix(static_cast<std::size_t>(written));
   }
+}
+
+/// Without what a terminal would obey. Line breaks and tabs stay, and so do bytes beyond ASCII,
+/// since a read may end within a character; but for 0x80 to 0x9f behind 0xc2, which are C1.
+std::string harmless(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  unsigned char before = 0;
+  for (const char letter : text) {
+    const auto code = static_cast<unsigned char>(letter);
+    const bool control = (code < ' ' && letter != '\n' && letter != '\t') || code == 127 ||
+                         (before == 0xC2U && code < 0xA0U);
+    before = code;
+    if (control) {
+      out += {'\\', 'x', kDigits[code / 16], kDigits[code % 16]};
+    } else {
+      out += letter;
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -57,7 +79,7 @@ bool OutputTail::drain() {
 void OutputTail::pass_on(const char* text, std::size_t bytes) {
   const std::size_t before = passed_on.fetch_add(bytes);
   if (before >= kPassedOnMax) return;
-  write_all({text, std::min(bytes, kPassedOnMax - before)});
+  write_all(harmless({text, std::min(bytes, kPassedOnMax - before)}));
   if (before + bytes >= kPassedOnMax) {
     write_all("\n[attest: the plugin prints more than 16 KB; the rest is dropped]\n");
   }
@@ -74,13 +96,10 @@ std::string OutputTail::last_lines() const {
   text.remove_prefix(begin);
   while (!text.empty() && text.front() == '\n') text.remove_prefix(1);
   std::string printed;
-  for (const char letter : text) {
-    if (letter == '\n') {
-      printed += " | ";
-    } else {
-      const bool visible = static_cast<unsigned char>(letter) >= ' ' && letter != 127;
-      printed += visible ? letter : '?';
-    }
+  for (bool first = true; !text.empty(); first = false) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    printed += (first ? "" : " | ") + one_line(line);
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
   }
   return printed;
 }

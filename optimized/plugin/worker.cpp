@@ -11,6 +11,7 @@
 #include "optimized/plugin/fault_kinds.hpp"
 #include "optimized/plugin/request.hpp"
 #include "optimized/plugin/worker_process.hpp"
+#include "reference/one_line.hpp"
 #include "reference/text.hpp"
 
 namespace attest {
@@ -21,6 +22,13 @@ std::string text_of(const char (&field)[kBytes]) {
   return {field, strnlen(field, kBytes)};
 }
 
+/// What the plugin wrote, or quotes from it. Here it enters: behind this line no terminal obeys it
+/// and no report is broken by it.
+template <std::size_t kBytes>
+std::string said(const char (&field)[kBytes]) {
+  return one_line(text_of(field));
+}
+
 class Client {
  public:
   explicit Client(const WorkerOptions& options) : options_(options) {
@@ -28,9 +36,9 @@ class Client {
     const auto& greeting = worker_->reply().at<const ReplyHeader>(0);
     offers_ = greeting.offers;
     emulated_ = greeting.counts != 0;
-    description_.name = text_of(greeting.name);
+    description_.name = said(greeting.name);
     if (description_.name.empty()) description_.name = options.plugin.stem().string();
-    description_.numerics = text_of(greeting.numerics);
+    description_.numerics = said(greeting.numerics);
     description_.precision = precision_path(greeting.precision);
     description_.counts = emulated_ && (options.counters || options.emulator.counters);
     description_.deterministic = (greeting.promises & ATTEST_DETERMINISTIC) != 0;
@@ -74,11 +82,11 @@ class Client {
     }
     const auto& reply = worker_->reply().at<const ReplyHeader>(0);
     if (reply.faulted != 0) {
-      pending_fault_ = Fault{text_of(reply.kind), text_of(reply.text)};
+      pending_fault_ = Fault{said(reply.kind), said(reply.text)};
       return std::nullopt;
     }
     std::optional<std::string> why;
-    if (reply.declined != 0) why = text_of(reply.text);
+    if (reply.declined != 0) why = said(reply.text);
     answer.emplace(problem, why, precision_path(reply.precision));
     return why;
   }
@@ -116,7 +124,7 @@ class Client {
     } else {
       const auto& header = worker_->reply().at<const ReplyHeader>(0);
       if (header.faulted != 0) {
-        fault = Fault{text_of(header.kind), text_of(header.text)};
+        fault = Fault{said(header.kind), said(header.text)};
       } else {
         reply = plan.read(worker_->reply().data());
       }

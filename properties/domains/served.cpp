@@ -16,17 +16,6 @@ namespace {
 constexpr std::uint64_t kQuestionsMost = 60'000;  // about a second of a worker process
 constexpr double kWorkMost = 8e6;                 // of a fitted case, in multiplications
 
-bool offers(const Subject& subject, Operation operation) {
-  switch (operation) {
-    case Operation::prefill: return static_cast<bool>(subject.prefill);
-    case Operation::decode: return static_cast<bool>(subject.decode);
-    case Operation::append: return static_cast<bool>(subject.append);
-    case Operation::projection: return static_cast<bool>(subject.projection);
-    case Operation::copy_pages: return static_cast<bool>(subject.copy_pages);
-  }
-  return false;
-}
-
 bool accepts(const Subject& subject, Operation operation, const Problem& problem) {
   return invalidity(problem).empty() &&
          (!subject.declines || !subject.declines(operation, problem));

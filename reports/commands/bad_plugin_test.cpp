@@ -102,6 +102,39 @@ TEST_F(BadPlugin, AGateNamesWhatIsWrongAndHowToSeeItAgain) {
       << "findings of an earlier run are not this one's";
 }
 
+TEST_F(BadPlugin, AReplaySaysWhatIsNotAsItWasWhenItWasFound) {
+  namespace fs = std::filesystem;
+  fs::copy_file(bin() / "test_plugins" / "echoes.so", folder_ / "mine.so");
+  EXPECT_EQ(run("gate --cases 60 --properties oracle_agreement --subject ./mine.so").exit_code, 1);
+  fs::path found;
+  for (const auto& entry : fs::directory_iterator(folder_ / "attest-report" / "findings")) {
+    if (read_finding(entry.path()).verdict.outcome == Outcome::violated) found = entry.path();
+  }
+  ASSERT_FALSE(found.empty());
+  const std::string replay = "replay '" + found.string() + "'";
+  const auto says = [](const Ran& ran, const std::string& part) {
+    EXPECT_EQ(ran.exit_code, 1) << ran.err;
+    EXPECT_NE(ran.out.find(part), std::string::npos) << part << "\n" << ran.out;
+  };
+  says(run(replay), "\n  the same bits as when it was found\n");
+  says(run(replay + " --checks none"),
+       "the same bits as when it was found; now: another emulation (numerics ");
+  says(run(replay + " --subject " + plugin("echoes")),
+       "the same bits as when it was found; now: another subject ('");
+  std::ofstream(folder_ / "mine.so", std::ios::app) << "built again";
+  says(run(replay), "the same bits as when it was found; now: another file of the subject\n");
+  std::string verdict = text_of(found / "verdict.json");
+  verdict.replace(verdict.find("\"digest\": \"") + 11, 16, "0123456789abcdef");
+  verdict.replace(verdict.find("\"version\": \"") + 12, 1, "7");
+  std::ofstream(found / "verdict.json") << verdict;
+  says(run(replay),
+       "other bits than when it was found; now: another file of the subject, another "
+       "version of attest (7");
+  verdict.replace(verdict.find("0123456789abcdef"), 16, "0123456789abcdeg");
+  std::ofstream(found / "verdict.json") << verdict;
+  refuses(replay, {"digest", "16 hexadecimal digits"});
+}
+
 TEST_F(BadPlugin, AFindingOfADrawnSettingReplaysUnderIt) {
   const Ran ran =
       run("gate --cases 40 --properties oracle_agreement --subject " + plugin("strays"));

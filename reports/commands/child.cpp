@@ -90,6 +90,8 @@ pid_t start(const fs::path& program, const std::vector<std::string>& words,
   sigset_t ours;
   sigemptyset(&ours);
   for (const int number : kSignals) sigaddset(&ours, number);
+  // Ignored here, which a program that is started would inherit.
+  for (const int number : {SIGPIPE, SIGXFSZ}) sigaddset(&ours, number);
   posix_spawnattr_setsigdefault(&attributes, &ours);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   const std::vector<std::string> all = variables(environment);

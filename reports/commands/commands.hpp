@@ -20,10 +20,6 @@ struct SubjectOptions {
   EmulationOptions emulation;
 };
 
-/// The exit code after all that was printed has reached standard output, or Error: a result that
-/// nobody can read is none.
-int printed(int exit_code);
-
 /// Why `word` is no count, or empty: unsigned numbers would take -1 for a very large one.
 std::string count_error(const std::string& word);
 

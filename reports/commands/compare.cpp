@@ -16,6 +16,7 @@
 #include "reports/commands/subjects.hpp"
 #include "reports/rendering.hpp"
 #include "reports/safetensors.hpp"
+#include "reports/say.hpp"
 #include "reports/strict_json.hpp"
 
 namespace attest {
@@ -118,14 +119,14 @@ std::string place_of(const Difference& d) {
 }
 
 void print_table(const std::vector<Comparison>& all) {
-  fmt::print("{:<8}{:>8}{:>10}{:>14}{:>12}{:>14}\n", "model", "cases", "differ", "elements",
-             "differ", "largest, ulp");
+  say("{:<8}{:>8}{:>10}{:>14}{:>12}{:>14}\n", "model", "cases", "differ", "elements", "differ",
+      "largest, ulp");
   for (const Comparison& each : all) {
-    fmt::print("{:<8}{:>8}{:>10}{:>14}{:>12}{:>14}\n", each.model, each.cases, each.cases_differ,
-               each.elements, each.differ, short_number(each.largest_ulp));
+    say("{:<8}{:>8}{:>10}{:>14}{:>12}{:>14}\n", each.model, each.cases, each.cases_differ,
+        each.elements, each.differ, short_number(each.largest_ulp));
   }
   for (const Comparison& each : all) {
-    if (each.first) fmt::print("first under {}: {}\n", each.model, place_of(*each.first));
+    if (each.first) say("first under {}: {}\n", each.model, place_of(*each.first));
   }
 }
 
@@ -171,8 +172,8 @@ int compare(const CompareOptions& options) {
     emulated.emulation.checks = "none";
     all.push_back({.model = model, .subject = subject_maker(emulated)()});
   }
-  fmt::print("{}, seed {}: comparing '{}' on {} with the emulator, bit for bit\n", version_text(),
-             options.seed, options.subject.subject, device.description.numerics);
+  say("{}, seed {}: comparing '{}' on {} with the emulator, bit for bit\n", version_text(),
+      options.seed, options.subject.subject, device.description.numerics);
   std::fflush(stdout);
   for (std::uint64_t i = 0; i < options.cases; ++i) {
     const std::string_view domain = kDomains[i % kDomains.size()];
@@ -181,7 +182,7 @@ int compare(const CompareOptions& options) {
   print_table(all);
   if (!options.out.empty()) write_whole(options.out, text_of(json_of(options, device, all)));
   if (all.front().elements > 0) return 0;
-  fmt::print("nothing was compared: the subject accepted none of {} cases\n", options.cases);
+  say("nothing was compared: the subject accepted none of {} cases\n", options.cases);
   return 2;
 }
 

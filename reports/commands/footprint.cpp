@@ -9,6 +9,7 @@
 #include "reference/names.hpp"
 #include "reference/text.hpp"
 #include "reports/commands/commands.hpp"
+#include "reports/say.hpp"
 
 namespace attest {
 namespace {
@@ -35,7 +36,7 @@ int footprint(const FootprintOptions& options) {
   shape.batch = options.batch;
   shape.format = format_named(options.format);
   const Footprint cache = kv_cache_footprint(shape);
-  fmt::print("{}\n{}\n", cache.formula, readable_bytes(cache.bytes));
+  say("{}\n{}\n", cache.formula, readable_bytes(cache.bytes));
   return 0;
 }
 

@@ -22,8 +22,10 @@ const std::atomic<bool>& interruption() {
     action.sa_handler = interrupt;
     action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
     for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
-    // Whoever reads our output may leave; the findings must still reach the disk.
-    std::signal(SIGPIPE, SIG_IGN);
+    // A terminal that goes away; under nohup it is ignored, and stays so.
+    struct sigaction before {};
+    sigaction(SIGHUP, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
     return true;
   }();
   static_cast<void>(installed);

@@ -98,6 +98,34 @@ TEST_F(Interruption, SigintAfterAFindingSaysThatTheSubjectIsWrong) {
   EXPECT_FALSE(read_run_json(report_ / "run.json").findings.empty());
 }
 
+TEST_F(Interruption, SigkillLeavesReportsOfWhatWasSeen) {
+  struck({"fuzz", "--subject", misbehaves()}, SIGKILL,
+         [this] { return text_of(report_ / "run.json").find("\"verdict\"") != std::string::npos; });
+  const attest::Run told = read_run_json(report_ / "run.json");
+  EXPECT_TRUE(told.interrupted);
+  ASSERT_FALSE(told.findings.empty());
+  EXPECT_EQ(exit_code_of(told), 1);
+  EXPECT_NE(told.subject.find("misbehaves"), std::string::npos);
+  EXPECT_FALSE(told.numerics.empty());
+  EXPECT_NE(text_of(report_ / "junit.xml").find("</testsuites>"), std::string::npos);
+}
+
+TEST_F(Interruption, SigkillBeforeAFindingLeavesAReportThatProvesNothing) {
+  struck({"gate", "--subject", "skeleton", "--budget", "10m"}, SIGKILL,
+         [this] { return journal_has(300); });
+  const attest::Run told = read_run_json(report_ / "run.json");
+  EXPECT_TRUE(told.interrupted);
+  EXPECT_EQ(exit_code_of(told), 2);
+}
+
+TEST_F(Interruption, ATerminalThatGoesAwayLeavesAReport) {
+  const int status = struck({"gate", "--subject", "skeleton", "--budget", "10m"}, SIGHUP,
+                            [this] { return journal_has(300); });
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 2);
+  EXPECT_TRUE(read_run_json(report_ / "run.json").interrupted);
+}
+
 TEST_F(Interruption, SigkillLeavesFindingsJournalAndPlace) {
   const int status = struck({"fuzz", "--subject", misbehaves(), "--corpus", "kept"}, SIGKILL,
                             [this] { return has_finding(); });

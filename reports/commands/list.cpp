@@ -21,6 +21,7 @@
 #include "reference/text.hpp"
 #include "reports/commands/commands.hpp"
 #include "reports/commands/subjects.hpp"
+#include "reports/say.hpp"
 #include "reports/tensor_names.hpp"
 
 namespace attest {
@@ -194,9 +195,9 @@ void print_rows(const Rows& rows, std::string_view indent) {
   for (const Row& row : rows) widest = std::max(widest, row.first.size());
   for (const Row& row : rows) {
     if (row.second.empty()) {
-      fmt::print("{}{}\n", indent, row.first);
+      say("{}{}\n", indent, row.first);
     } else {
-      fmt::print("{}{:{}}  {}\n", indent, row.first, widest, row.second);
+      say("{}{:{}}  {}\n", indent, row.first, widest, row.second);
     }
   }
 }
@@ -219,7 +220,7 @@ int list(const std::string& what) {
                                          : fmt::format("did you mean '{}'?", near)));
   }
   for (const Section& section : kSections) {
-    fmt::print("{}\n", section.name);
+    say("{}\n", section.name);
     print_rows(section.rows(), "  ");
   }
   return 0;

@@ -17,6 +17,7 @@
 #include "reports/commands/commands.hpp"
 #include "reports/commands/subjects.hpp"
 #include "reports/cost.hpp"
+#include "reports/say.hpp"
 
 namespace attest {
 namespace {
@@ -239,11 +240,11 @@ int measure(const MeasureCommand& options) {
       }
     }
   }
-  fmt::print("{}", cost_table(calls));
+  say("{}", cost_table(calls));
   if (!ptxas) {
-    fmt::print(stderr,
-               "attest: no ptxas was found, so registers are unknown; ATTEST_PTXAS may name "
-               "one\n");
+    say(stderr,
+        "attest: no ptxas was found, so registers are unknown; ATTEST_PTXAS may name "
+        "one\n");
   }
   return 0;
 }

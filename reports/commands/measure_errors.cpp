@@ -12,12 +12,14 @@
 #include "reference/text.hpp"
 #include "reports/commands/emulation.hpp"
 #include "reports/commands/measured_grid.hpp"
+#include "reports/commands/standard_streams.hpp"
 #include "reports/commands/subjects.hpp"
 #include "reports/formats.hpp"
 #include "reports/measurement.hpp"
 #include "reports/measurement_comparison.hpp"
 #include "reports/rendering.hpp"
 #include "reports/safetensors.hpp"
+#include "reports/say.hpp"
 
 namespace attest {
 namespace {
@@ -116,9 +118,9 @@ int measure_errors(const MeasureCommand& options) {
   for (unsigned i = 0; i < std::min<std::size_t>(options.threads, grid.size()); ++i) {
     subjects.push_back(make_subject());
   }
-  fmt::print("{}, seed {}, {}: measuring '{}' ({}) in {} cells\n", version_text(), options.seed,
-             text_of(subject.emulation), subject.subject, subjects.front().description.numerics,
-             grid.size());
+  say("{}, seed {}, {}: measuring '{}' ({}) in {} cells\n", version_text(), options.seed,
+      text_of(subject.emulation), subject.subject, subjects.front().description.numerics,
+      grid.size());
   std::fflush(stdout);
   const Index tensor_step = tensor_step_of(subjects.front(), subject.emulation.numerics);
   const auto begin = Clock::now();
@@ -130,19 +132,20 @@ int measure_errors(const MeasureCommand& options) {
                           .seed = options.seed,
                           .cells = measured(grid, subjects, tensor_step)};
   measurement.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  fmt::print("{}", measurement_table(measurement, style_of(stdout).columns));
-  if (!options.json.empty()) write_whole(options.json, measurement_json_of(measurement));
+  say("{}", measurement_table(measurement, style_of(stdout).columns));
   const MeasurementEnd end = end_of(measurement);
   int exit_code = end.exit_code;
   if (before) {
     const MeasurementComparison comparison = compared(*before, measurement);
-    fmt::print("\nagainst {} ('{}', {}):\n{}", options.compare, before->subject, before->numerics,
-               comparison_text(comparison, measurement, style_of(stdout).columns));
+    say("\nagainst {} ('{}', {}):\n{}", options.compare, before->subject, before->numerics,
+        comparison_text(comparison, measurement, style_of(stdout).columns));
     if (exit_code == 0) exit_code = exit_code_of(comparison);
   }
-  fmt::print("\n{}\n", end.reason);
-  if (!end.replay.empty()) fmt::print("{}\n", end.replay);
-  return exit_code;
+  say("\n{}\n", end.reason);
+  if (!end.replay.empty()) say("{}\n", end.replay);
+  if (options.json.empty()) return exit_code;
+  return despite_trouble(exit_code,
+                         [&] { write_whole(options.json, measurement_json_of(measurement)); });
 }
 
 }  // namespace attest

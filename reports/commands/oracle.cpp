@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
+#include <utility>
 
+#include "properties/by_heads.hpp"
 #include "properties/fills.hpp"
 #include "reference/oracle/certified.hpp"
 #include "reference/text.hpp"
@@ -13,6 +17,9 @@
 #include "reports/commands/meant_file.hpp"
 #include "reports/formats.hpp"
 #include "reports/rendering.hpp"
+#include "reports/safetensors.hpp"
+#include "reports/say.hpp"
+#include "reports/stage.hpp"
 
 namespace attest {
 namespace {
@@ -29,11 +36,45 @@ double largest_of(const std::vector<double>& numbers) {
   return largest;
 }
 
+/// How far it is, on stderr.
+class HeadsDone {
+ public:
+  explicit HeadsDone(const Problem& problem)
+      : stage_(stderr, "the truth", {&done, problem.batch * problem.query_heads, "heads"}) {}
+  std::atomic<Index> done = 0;
+
+ private:
+  Stage stage_;
+};
+
+Certified certified_shown(const TensorsFile& file) {
+  HeadsDone heads(file.problem);
+  return certified_by_heads(file.problem, file.values, &heads.done);
+}
+
+ExactTruth exact_shown(const TensorsFile& file, int digits) {
+  HeadsDone heads(file.problem);
+  return exact_by_heads(file.problem, file.values, digits == 50 ? Digits::fifty : Digits::hundred,
+                        &heads.done);
+}
+
+/// What a file does not say of its axes, and what becomes of them.
+void print_axes(const TensorsFile& file) {
+  if (file.rows_before_heads) {
+    say("axes (batch, token, head, width), as the tensors had; lse (batch, head, token)\n");
+  } else if (!file.axes_said) {
+    const Problem& p = file.problem;
+    say("axes read as (batch, head, token, width): {} of {} keys{}\n",
+        p.kv_heads == 1 ? "1 KV head" : fmt::format("{} KV heads", p.kv_heads), p.keys,
+        p.kv_heads > p.keys ? "; are these not tokens before heads? Then say --problem layout=bthd"
+                            : "");
+  }
+}
+
 Truth certify(const TensorsFile& file, const std::string& out) {
-  Certified certified = certified_attention(file.problem, file.values);
+  Certified certified = certified_shown(file);
   write_truth_file(out, file, certified);
-  fmt::print(
-      "O ({} numbers) and LSE ({}) written to {} with what they follow from; the truth is within "
+  say("O ({} numbers) and LSE ({}) written to {} with what they follow from; the truth is within "
       "o_radius, at most {}, and "
       "lse_radius, at most {}; rows computed in: {}\n",
       certified.truth.o.size(), certified.truth.lse.size(), out,
@@ -43,15 +84,14 @@ Truth certify(const TensorsFile& file, const std::string& out) {
 }
 
 Truth by_digits(const TensorsFile& file, const std::string& out, int digits) {
-  Truth truth =
-      exact_attention(file.problem, file.values, digits == 50 ? Digits::fifty : Digits::hundred);
-  const int agreeing = std::min(kDigitsMost, certified_digits(file.problem, file.values));
+  ExactTruth exact = exact_shown(file, digits);
+  Truth& truth = exact.truth;
+  const int agreeing = std::min(kDigitsMost, exact.digits);
   write_truth_file(out, file, truth, agreeing);
-  fmt::print(
-      "O ({} numbers) and LSE ({}) written to {}: rounded once to f64 from {} digits; with "
+  say("O ({} numbers) and LSE ({}) written to {}: rounded once to f64 from {} digits; with "
       "their tails {} digits are certified\n",
       truth.o.size(), truth.lse.size(), out, digits, agreeing);
-  return truth;
+  return std::move(truth);
 }
 
 /// Somebody's answer in the same file: how far is it from the truth?
@@ -63,7 +103,7 @@ void print_distance(std::string_view name, const std::vector<double>& given,
     const double distance = std::abs(given[i] - truth[i]);
     if (!same && !(distance <= largest)) largest = distance;
   }
-  fmt::print("the file's own {} is at most {} away from it\n", name, short_number(largest));
+  say("the file's own {} is at most {} away from it\n", name, short_number(largest));
 }
 
 }  // namespace
@@ -86,7 +126,10 @@ int oracle(const OracleOptions& options) {
     throw Error(fmt::format("{}: the truth would replace the tensors it is for; give another -o",
                             options.out));
   }
-  fmt::print("{}: {}\n", version_text(), print(file.problem));
+  require_writable_file(options.out);
+  say("{}: {}\n", version_text(), print(file.problem));
+  print_axes(file);
+  std::fflush(stdout);
   const Truth truth = options.digits == 0 ? certify(file, options.out)
                                           : by_digits(file, options.out, options.digits);
   if (file.o) print_distance("o", *file.o, truth.o);

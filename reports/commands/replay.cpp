@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "properties/fills.hpp"
 #include "reference/text.hpp"
@@ -13,6 +16,7 @@
 #include "reports/commands/subjects.hpp"
 #include "reports/formats.hpp"
 #include "reports/rendering.hpp"
+#include "reports/say.hpp"
 
 namespace attest {
 namespace {
@@ -22,6 +26,7 @@ struct Asked {
   Problem problem;
   Values values;
   EmulationOptions emulation = {};
+  std::optional<StoredFinding> finding = {};
 };
 
 Asked asked_of(const ReplayOptions& options) {
@@ -32,6 +37,7 @@ Asked asked_of(const ReplayOptions& options) {
     StoredFinding stored = read_finding(path);
     asked = {stored.property,          stored.subject,           print(stored.test_case),
              stored.test_case.problem, std::move(stored.values), stored.emulation};
+    asked.finding = std::move(stored);
   } else if (is_meant_as_file(options.what)) {
     TensorsFile file = read_tensors_file(path, options.problem);
     asked = {"", "", print(file.problem), std::move(file.problem), std::move(file.values)};
@@ -53,17 +59,49 @@ Asked asked_of(const ReplayOptions& options) {
 
 void print_replay(const Replay& one) {
   const Verdict& verdict = one.seen.verdict;
-  fmt::print("{}: {}", one.property, word_of(verdict.outcome));
+  say("{}: {}", one.property, word_of(verdict.outcome));
   if (verdict.compared > 0) {
-    fmt::print(", margin {} at {}, {} numbers", short_number(verdict.margin),
-               place_of(verdict.where), verdict.compared);
+    say(", margin {} at {}, {} numbers", short_number(verdict.margin), place_of(verdict.where),
+        verdict.compared);
   }
-  if (!verdict.why.empty()) fmt::print("\n  {}", verdict.why);
+  if (!verdict.why.empty()) say("\n  {}", verdict.why);
   if (one.seen.replies > 0) {
-    fmt::print("\n  bits of {} replies: o {:016x} lse {:016x}", one.seen.replies, one.seen.o_digest,
-               one.seen.lse_digest);
+    say("\n  bits of {} replies: o {:016x} lse {:016x}", one.seen.replies, one.seen.o_digest,
+        one.seen.lse_digest);
   }
-  fmt::print("\n");
+  say("\n");
+}
+
+/// What of the circumstances is not as it was when the finding was made, and whether the subject
+/// wrote the same bits all the same.
+void print_comparison(const Asked& asked, const Replay& one) {
+  const StoredFinding& finding = *asked.finding;
+  if (one.property != finding.property || finding.digest == 0) return;
+  std::vector<std::string> others;
+  if (asked.subject != finding.subject) {
+    others.push_back(fmt::format("another subject ('{}' then)", one_line(finding.subject)));
+  }
+  if (finding.subject_hash != 0 &&
+      subject_hash_of(plugin_named(asked.subject)) != finding.subject_hash) {
+    others.push_back("another file of the subject");
+  }
+  if (finding.version != version()) {
+    others.push_back(fmt::format("another version of attest ({} then)", one_line(finding.version)));
+  }
+  if (spelled(asked.emulation) != finding.emulation) {
+    others.push_back(fmt::format("another emulation ({} then)", text_of(finding.emulation)));
+  }
+  const bool same_bits = digest_of(one.seen) == finding.digest;
+  const bool same_outcome = one.seen.verdict.outcome == finding.verdict.outcome;
+  const std::string verdict =
+      same_outcome ? "" : fmt::format("; it was {}", word_of(finding.verdict.outcome));
+  say("  {} when it was found{}", same_bits ? "the same bits as" : "other bits than", verdict);
+  if (!others.empty()) {
+    say("; now: {}", joined(others, ", "));
+  } else if (!same_bits) {
+    say(": same subject, version and emulation, so the subject does not repeat itself");
+  }
+  say("\n");
 }
 
 }  // namespace
@@ -73,12 +111,14 @@ int replay(const ReplayOptions& options) {
   const auto make =
       subject_maker({asked.subject, options.device, options.case_seconds, asked.emulation});
   const Subject subject = make();
-  fmt::print("{}, {}: replaying '{}' on '{}' ({})\n", version_text(),
-             text_of(spelled(asked.emulation)), asked.what, asked.subject,
-             subject.description.numerics);
+  say("{}, {}: replaying '{}' on '{}' ({})\n", version_text(), text_of(spelled(asked.emulation)),
+      asked.what, asked.subject, subject.description.numerics);
   const Setting setting{asked.emulation.numerics, *asked.emulation.schedule};
   const auto replays = replay(subject, asked.property, asked.problem, asked.values, setting);
-  for (const Replay& one : replays) print_replay(one);
+  for (const Replay& one : replays) {
+    print_replay(one);
+    if (asked.finding) print_comparison(asked, one);
+  }
   return exit_code_of(replays);
 }
 

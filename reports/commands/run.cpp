@@ -17,12 +17,14 @@
 #include "reports/commands/child.hpp"
 #include "reports/commands/commands.hpp"
 #include "reports/commands/emulation.hpp"
+#include "reports/commands/standard_streams.hpp"
 #include "reports/commands/subjects.hpp"
 #include "reports/commands/temporary_folder.hpp"
 #include "reports/formats.hpp"
 #include "reports/program_record.hpp"
 #include "reports/rendering.hpp"
 #include "reports/safetensors.hpp"
+#include "reports/say.hpp"
 
 namespace attest {
 namespace {
@@ -139,7 +141,7 @@ int run(const RunCommand& options) {
     require_writable_folder(options.report);
     lock.emplace(options.report);
   }
-  if (!options.json.empty()) write_whole(options.json, "");  // rather now than after a long run
+  if (!options.json.empty()) require_writable_file(options.json);
   const Workplace workplace;
 
   ProgramRun result;
@@ -152,8 +154,8 @@ int run(const RunCommand& options) {
   if (options.schedules > 1) {
     schedule += fmt::format("..{}", result.schedule + options.schedules - 1);
   }
-  fmt::print(stderr, "{}, numerics {}, schedule {}, checks {}: running {}\n", version_text(),
-             result.numerics, schedule, result.checks, one_line(joined(options.program, " ")));
+  say(stderr, "{}, numerics {}, schedule {}, checks {}: running {}\n", version_text(),
+      result.numerics, schedule, result.checks, one_line(joined(options.program, " ")));
   const auto begun = std::chrono::steady_clock::now();
   for (result.schedules = 0; result.schedules < options.schedules;) {
     device.schedule = result.schedule + result.schedules++;
@@ -162,9 +164,9 @@ int run(const RunCommand& options) {
     if (conclusion_of(result).exit_code != 0 || signal_seen() != 0) break;
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  fmt::print(stderr, "{}", text_of(result));
-  write_program_reports(options, result);
-  return conclusion_of(result).exit_code;
+  say(stderr, "{}", text_of(result));
+  return despite_trouble(conclusion_of(result).exit_code,
+                         [&] { write_program_reports(options, result); });
 }
 
 }  // namespace attest

@@ -1,4 +1,4 @@
-// The order of things: the report folder is tried, the subject opened, the first line printed, and
+// The order of things: the report folder is tried, the first line printed, the subject opened, and
 // from then on nothing that was seen is lost: every case line is on disk before it is launched,
 // every finding as soon as it is one.
 #include "reports/commands/session.hpp"
@@ -8,71 +8,26 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <memory>
+#include <exception>
+#include <functional>
+#include <string>
 #include <system_error>
 
 #include "fuzz/setting.hpp"
-#include "properties/fills.hpp"
 #include "reference/text.hpp"
 #include "reports/commands/emulation.hpp"
 #include "reports/commands/interruption.hpp"
+#include "reports/commands/session_reports.hpp"
+#include "reports/commands/standard_streams.hpp"
 #include "reports/commands/subjects.hpp"
 #include "reports/formats.hpp"
 #include "reports/rendering.hpp"
+#include "reports/say.hpp"
 
 namespace attest {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// One line per case, complete in the file before the case is launched.
-class Journal {
- public:
-  explicit Journal(const fs::path& path) : path_(path), file_(std::fopen(path.c_str(), "w")) {
-    if (!file_)
-      throw Error(fmt::format("cannot write '{}'; choose another --report", path.string()));
-  }
-  void line(const std::string& text) {
-    fmt::print(file_.get(), "{}\n", text);
-    if (std::fflush(file_.get()) != 0) {
-      throw Error(fmt::format("cannot write '{}' any more; is the disk full?", path_.string()));
-    }
-  }
-
- private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  fs::path path_;
-  std::unique_ptr<std::FILE, Close> file_;
-};
-
-/// What an earlier run left would be taken for this one's, were this one to end without a report.
-/// Of the findings only what is a finding's folder goes.
-void remove_earlier_reports(const fs::path& report) {
-  std::error_code ignored;
-  for (const char* name : kReportFiles) fs::remove(report / name, ignored);
-  const fs::path folder = report / "findings";
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    if (fs::exists(entry.path() / "verdict.json")) fs::remove_all(entry.path(), ignored);
-  }
-}
-
-std::string kept(const fs::path& report, const Run& run, const Finding& finding) {
-  const std::string replay = replay_line(run, finding);
-  const fs::path folder = write_finding(report / "findings", finding, make_values(finding.shrunk),
-                                        run.subject, replay, emulation_of(run, finding));
-  std::string text = fmt::format("{}: {}", finding.property, word_of(finding.verdict.outcome));
-  if (!finding.verdict.why.empty()) text += ": " + finding.verdict.why;
-  if (!finding.found_why.empty() && !(finding.found == finding.shrunk)) {
-    text += fmt::format("\n  as drawn: {}", one_line(finding.found_why));
-  }
-  text += fmt::format("\n  drawn   {}\n  shrunk  {}  ({} steps)\n",
-                      print(PropertyCase{"", finding.found, finding.setting}),
-                      print(finding.shrunk), finding.shrink_steps);
-  text += fmt::format("  kept in {}\n  {}\n", folder.string(), replay);
-  return text;
-}
 
 std::string budget_text(const CampaignOptions& campaign) {
   std::string text;
@@ -88,6 +43,41 @@ std::optional<std::uint64_t> schedule_of(const std::string& word) {
   std::uint64_t seed = 0;
   const auto [stop, failed] = std::from_chars(word.data(), word.data() + word.size(), seed);
   return failed == std::errc() ? std::optional(seed) : std::nullopt;
+}
+
+Run run_watched(const std::function<Subject()>& make_subject, const CampaignCommand& options,
+                const CampaignOptions& campaign, std::string_view purpose,
+                const SessionHooks& hooks, SessionReports& reports) {
+  const fs::path report = options.report;
+  Journal journal(report / "cases.log");
+  const std::atomic<bool>& stop = interruption();
+  say("{}, seed {}, {}: {} '{}' with {}; report in {}\n", version_text(), campaign.seed,
+      text_of(campaign.emulation), purpose, one_line(options.subject.subject),
+      budget_text(campaign), one_line(report.string()));
+  std::fflush(stdout);
+
+  Progress progress(stdout);
+  CampaignEvents events;
+  events.about_to_run = [&](const PropertyCase& check) { journal.line(print(check)); };
+  events.found = [&](const Finding& finding) {
+    progress.line(reports.keep(finding));
+    if (hooks.found) hooks.found(finding);
+  };
+  events.progress = [&](const Run& so_far, double share) {
+    reports.so_far(so_far);
+    progress.update(so_far, share);
+    if (hooks.progressed) hooks.progressed(so_far);
+  };
+  const auto open = [&] {
+    Subject subject = make_subject();
+    reports.opened(subject.description);
+    return subject;
+  };
+  reports.so_far({});
+  Run run = run_campaign(open, campaign, events, stop);
+  progress.finish();
+  reports.finish(run);
+  return run;
 }
 
 }  // namespace
@@ -111,44 +101,32 @@ std::string version_text() {
 Run run_session(const CampaignCommand& options, CampaignOptions campaign, std::string_view purpose,
                 const SessionHooks& hooks) {
   const fs::path report = options.report;
+  if (report.empty()) throw Error("--report: name a folder");
   require_writable_folder(report / "findings");
   const FolderLock lock(report);
-  remove_earlier_reports(report);
   SubjectOptions subject = options.subject;
   subject.emulation.schedule = schedule_of(options.schedule);
-  campaign.emulation = spelled(subject.emulation);
-  subject.emulation = without_drawing(campaign.emulation);
-  const auto make_subject = subject_maker(subject);
-  Journal journal(report / "cases.log");
-  const std::atomic<bool>& stop = interruption();
-
-  fmt::print("{}, seed {}, {}: {} '{}' with {}; report in {}\n", version_text(), campaign.seed,
-             text_of(campaign.emulation), purpose, options.subject.subject, budget_text(campaign),
-             report.string());
-  std::fflush(stdout);
-
-  Run naming;  // what a finding's replay line needs to know of the run
-  naming.subject = reference_of(options.subject.subject);
-  naming.device = options.subject.device;
-  naming.emulation = campaign.emulation;
-  Progress progress(stdout);
-  CampaignEvents events;
-  events.about_to_run = [&](const PropertyCase& check) { journal.line(print(check)); };
-  events.found = [&](const Finding& finding) {
-    progress.line(kept(report, naming, finding));
-    if (hooks.found) hooks.found(finding);
-  };
-  events.progress = [&](const Run& so_far, double share) {
-    progress.update(so_far, share);
-    if (hooks.progressed) hooks.progressed(so_far);
-  };
-  Run run = run_campaign(make_subject, campaign, events, stop);
-  progress.finish();
-  run.subject = reference_of(options.subject.subject);
-  run.device = options.subject.device;
-  write_reports(report, run);
-  print_table(stdout, run, style_of(stdout));
-  return run;
+  Run known;
+  known.version = version();
+  known.subject = reference_of(options.subject.subject);
+  known.device = options.subject.device;
+  known.emulation = subject.emulation;
+  known.seed = campaign.seed;
+  SessionReports reports(report, known);
+  try {
+    campaign.emulation = spelled(subject.emulation);
+    reports.runs_under(campaign.emulation);
+    subject.emulation = without_drawing(campaign.emulation);
+    const auto make_subject = subject_maker(subject);
+    reports.runs_plugin(plugin_named(subject.subject));
+    Run run = run_watched(make_subject, options, campaign, purpose, hooks, reports);
+    print_table(stdout, run, style_of(stdout));
+    return run;
+  } catch (const std::exception& error) {
+    // Whoever reads reports alone must not take silence for a run that passed.
+    reports.could_not_begin(error.what());
+    throw;
+  }
 }
 
 std::string schedule_error(const std::string& word) {
@@ -166,18 +144,14 @@ std::string count_error(const std::string& word) {
              : fmt::format("'{}' is no count", word);
 }
 
-int printed(int exit_code) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
-  throw Error(
-      "standard output cannot be written, so some of what was found may not have been seen");
-}
-
 int conclude(const Run& run) {
   const Conclusion conclusion = conclusion_of(run);
-  fmt::print("{}\n", conclusion.reason);
-  if (!run.findings.empty()) fmt::print("{}\n", replay_line(run, run.findings.front()));
+  say("{}\n", one_line(conclusion.reason));
+  if (!run.findings.empty()) say("{}\n", replay_line(run, run.findings.front()));
   std::fflush(stdout);
-  return conclusion.exit_code;
+  // Beside what is wrong with a subject its reason does not say what else went wrong.
+  const bool unsaid = conclusion.exit_code == 1 && !run.error.empty();
+  return unsaid ? despite(conclusion.exit_code, run.error) : conclusion.exit_code;
 }
 
 }  // namespace attest

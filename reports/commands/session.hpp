@@ -19,7 +19,8 @@ struct SessionHooks {
 
 /// Runs `campaign` on the subject and under the emulation of `options` and prints first line,
 /// findings and table. Journal (cases.log), findings and reports go to options.report. Throws Error
-/// before anything has run when that folder cannot be written or the subject cannot be opened.
+/// before anything has run when that folder cannot be written, and when the subject cannot be
+/// opened, which the reports then say.
 Run run_session(const CampaignCommand& options, CampaignOptions campaign, std::string_view purpose,
                 const SessionHooks& hooks);
 
