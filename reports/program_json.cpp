@@ -23,7 +23,8 @@ Json json_of(const ProcessRecord& process) {
     obstacles.push_back({{"kind", obstacle.kind}, {"what", obstacle.what}});
   }
   return {{"process", process.process}, {"parent", process.parent}, {"command", process.command},
-          {"options", process.options}, {"ended", process.ended},   {"obstacles", obstacles}};
+          {"options", process.options}, {"ended", process.ended},   {"died", process.died},
+          {"obstacles", obstacles}};
 }
 
 Json json_of(const emulator::Totals& totals) {

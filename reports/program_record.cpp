@@ -127,6 +127,9 @@ void take(ProcessRecord& record, const Texts& fields, const std::string& where) 
     auto profile = emulator::parse_profile(fields[1], problem);
     if (!profile) refuse(where, fmt::format("the profile cannot be read: {}", problem));
     record.profile = std::move(*profile);
+  } else if (word == "died") {
+    demand(2);
+    record.died = number<int>(fields[1], where);
   } else if (word == "end") {
     demand(1);
     record.ended = true;
@@ -180,6 +183,7 @@ std::string print(const ProcessRecord& record) {
           std::to_string(counts.warp_instructions)});
   }
   if (!record.profile.empty()) line({"profile", print(record.profile)});
+  if (record.died != 0) line({"died", std::to_string(record.died)});
   if (record.ended) line({"end"});
   return text;
 }

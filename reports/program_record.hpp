@@ -20,7 +20,9 @@ struct ProgramFinding {
 
 /// Something of the program's that the emulator cannot do.
 struct Obstacle {
-  std::string kind;  // load: code cannot be used; call: a function is not emulated
+  // load: code cannot be used; call: a function is not emulated; crash: a fault of the emulator's
+  // own
+  std::string kind;
   std::string what;
   bool operator==(const Obstacle&) const = default;
 };
@@ -40,6 +42,7 @@ struct ProcessRecord {
   std::vector<KernelCounts> kernels;  // first launched first
   emulator::Profile profile;          // when counters were on, and it ended
   bool ended = false;                 // said a last word: counts are complete
+  int died = 0;                       // the signal that ended it; 0: none that it lived to tell
   bool operator==(const ProcessRecord&) const = default;
 };
 

@@ -1,4 +1,6 @@
 // Records of processes as they are, cut off, and wrong; and what a run of a program means.
+#include <signal.h>
+
 #include "reports/program_record.hpp"
 
 #include <gtest/gtest.h>
@@ -100,6 +102,34 @@ TEST(ProgramRun, CannotTellWhenNothingRan) {
   ProcessRecord unloaded = process();
   unloaded.obstacles = {{"load", "there is no PTX"}};
   EXPECT_EQ(conclusion_of(run_of({unloaded})).exit_code, 2);
+}
+
+TEST(ProgramRun, WhoDiedHasNoFindingsOnlyUpToThen) {
+  ProgramRun killed = run_of({process()}, 128 + SIGSEGV);
+  killed.end.signal = SIGSEGV;
+  ProcessRecord dead = process();
+  dead.died = SIGABRT;
+  for (const auto& [run, code, name] : {std::tuple{killed, 128 + SIGSEGV, "SIGSEGV"},
+                                        {run_of({process(), dead}), 2, "SIGABRT"},
+                                        {run_of({dead}, 134), 134, "SIGABRT"}}) {
+    const ProgramConclusion conclusion = conclusion_of(run);
+    EXPECT_EQ(conclusion.exit_code, code);
+    EXPECT_NE(conclusion.reason.find("the program died"), std::string::npos) << conclusion.reason;
+    EXPECT_NE(conclusion.reason.find(name), std::string::npos) << conclusion.reason;
+    EXPECT_EQ(conclusion.reason.find("no findings"), std::string::npos) << conclusion.reason;
+  }
+  EXPECT_EQ(conclusion_of(run_of({process({finding("memcheck")}), dead})).exit_code, 1);
+}
+
+TEST(ProgramRun, AFaultOfAttestIsNotTheProgramsAndAsksForAReport) {
+  ProcessRecord crashed = process();
+  crashed.obstacles = {{"crash", "this is a fault of attest itself: SIGSEGV"}};
+  crashed.died = SIGSEGV;
+  ProgramRun run = run_of({crashed}, 128 + SIGSEGV);
+  run.end.signal = SIGSEGV;
+  const ProgramConclusion conclusion = conclusion_of(run);
+  EXPECT_EQ(conclusion.exit_code, 2);
+  EXPECT_NE(conclusion.reason.find("please report it"), std::string::npos) << conclusion.reason;
 }
 
 TEST(ProgramRun, AMissingFunctionMattersToAProgramThatFails) {

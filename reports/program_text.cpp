@@ -1,6 +1,8 @@
 // What `attest run` says at the end, and what it means for the exit code.
 #include <fmt/format.h>
 
+#include <string.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -42,9 +44,43 @@ const Obstacle* obstacle_of(const ProgramRun& run, std::string_view kind) {
   return nullptr;
 }
 
+std::string signal_name(int number) {
+  const char* name = sigabbrev_np(number);
+  const char* meaning = sigdescr_np(number);
+  if (name == nullptr || meaning == nullptr) return fmt::format("signal {}", number);
+  return fmt::format("SIG{} ({})", name, meaning);
+}
+
 std::string end_of_program(const ProgramEnd& end) {
-  if (end.signal != 0) return fmt::format("the program was ended by signal {}", end.signal);
+  if (end.signal != 0) return fmt::format("the program was ended by {}", signal_name(end.signal));
   return fmt::format("the program's exit code is {}", end.exit_code);
+}
+
+/// Who died, where somebody did; empty otherwise.
+std::string death_of(const ProgramRun& run) {
+  if (run.end.signal != 0) return end_of_program(run.end);
+  for (const ProcessRecord& process : run.processes) {
+    if (process.died == 0) continue;
+    return fmt::format("process {} ({}) was ended by {}; {}", process.process,
+                       one_line(process.command), signal_name(process.died),
+                       end_of_program(run.end));
+  }
+  return {};
+}
+
+/// A process that launched something and ended in silence: killed, or by _exit. One that became
+/// another program goes on in a later record.
+const ProcessRecord* silent_process(const ProgramRun& run) {
+  for (std::size_t i = 0; i < run.processes.size(); ++i) {
+    const ProcessRecord& process = run.processes[i];
+    const auto later = run.processes.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+    const bool goes_on = std::any_of(later, run.processes.end(), [&](const ProcessRecord& other) {
+      return other.process == process.process;
+    });
+    const bool silent = !process.ended && process.died == 0 && !process.kernels.empty();
+    if (silent && !goes_on) return &process;
+  }
+  return nullptr;
 }
 
 /// Why nothing at all can be said of the program's kernels; empty when something can.
@@ -120,6 +156,10 @@ ProgramConclusion conclusion_of(const ProgramRun& run) {
   if (!findings.empty()) {
     return {2, "could not tell: a kernel came to an instruction that is not emulated"};
   }
+  if (const Obstacle* crash = obstacle_of(run, "crash")) {
+    return {2, fmt::format("could not tell: {}; please report it, with the program; {}",
+                           one_line(crash->what), end_of_program(run.end))};
+  }
   if (const Obstacle* obstacle = obstacle_of(run, "load")) {
     return {2, fmt::format("could not tell: {}", one_line(obstacle->what))};
   }
@@ -131,9 +171,19 @@ ProgramConclusion conclusion_of(const ProgramRun& run) {
     return {2, fmt::format("could not tell: {}, and {}", one_line(missing->what),
                            end_of_program(run.end))};
   }
+  if (const std::string death = death_of(run); !death.empty()) {
+    // A process that nobody waited for, or whose end the program passed over, left its work undone.
+    const int code = run.end.exit_code != 0 ? run.end.exit_code : 2;
+    return {code, fmt::format("the program died: {}; nothing was found before", death)};
+  }
+  std::string seen;
+  if (const ProcessRecord* silent = silent_process(run)) {
+    seen =
+        fmt::format(", as far as was seen: process {} ended without a last word", silent->process);
+  }
   return {run.end.exit_code,
-          fmt::format("no findings in {}; {}",
-                      counted(run.schedules, run.schedules == 1 ? "run" : "schedule"),
+          fmt::format("no findings in {}{}; {}",
+                      counted(run.schedules, run.schedules == 1 ? "run" : "schedule"), seen,
                       end_of_program(run.end))};
 }
 
@@ -173,7 +223,7 @@ std::string text_of(const ProgramRun& run) {
   }
   for (const std::string& line : hottest_lines(profile_of(run))) say(line);
   for (const ProcessRecord& process : run.processes) {
-    if (!process.ended && run.schedules == 1) {
+    if (!process.ended && !process.kernels.empty() && run.schedules == 1) {
       say(fmt::format("process {} ended without a last word: its counts may be higher",
                       process.process));
     }

@@ -14,6 +14,7 @@
 #include "optimized/emulator/engine/checks/state.hpp"
 #include "optimized/emulator/engine/counting.hpp"
 #include "optimized/emulator/engine/isa.hpp"
+#include "optimized/emulator/own_work.hpp"
 
 namespace attest::emulator {
 namespace {
@@ -84,7 +85,9 @@ struct Device::State {
     const std::scoped_lock lock(module.mutex);
     const bool worst = options.numerics.worst.has_value();
     std::unique_ptr<Program>& program = module.programs[{it->second, isa, worst}];
-    if (program == nullptr) program = build_program(module, it->second, *isa, worst);
+    if (program != nullptr) return program.get();
+    const OwnWork own("decoded the kernel", it->first.c_str());
+    program = build_program(module, it->second, *isa, worst);
     return program.get();
   }
 };
@@ -108,6 +111,9 @@ void* Device::allocate(std::size_t bytes) {
 }
 bool Device::adopt(void* begin, std::size_t bytes) {
   return state_->memory.adopt(reinterpret_cast<u64>(begin), bytes);
+}
+bool Device::is_the_hosts(const void* address) const {
+  return state_->memory.is_the_hosts(reinterpret_cast<u64>(address));
 }
 bool Device::release(void* address) {
   return state_->memory.release(address);
@@ -170,6 +176,7 @@ std::shared_ptr<LoadedModule> Device::load(std::string_view text) {
   auto loaded = std::make_shared<LoadedModule>();
   loaded->memory = &state_->memory;
   LoadedModuleState& m = loaded->state;
+  const OwnWork own("read", "a module's PTX");
   m.module = ptx::parse(text);
   for (u32 i = 0; i < m.module.functions.size(); ++i) m.functions[m.module.functions[i].name] = i;
   for (const auto& [name, of] : m.module.aliases) m.functions[name] = m.functions.at(of);
@@ -333,7 +340,12 @@ Device::Status Device::launch(LoadedModule& module, std::string_view kernel, con
     new (workspace) GridWorkspace;
     l.grid_workspace = reinterpret_cast<u64>(workspace);
   }
-  const bool good = run_launch(l, s.options.threads);
+  bool good = false;
+  {
+    const OwnWork own("executed the kernel", program->entry->function->name.c_str(),
+                      l.options.checks.memcheck);
+    good = run_launch(l, s.options.threads);
+  }
   if (workspace != nullptr) s.memory.release(workspace);
   print(l);
   ++s.launches;

@@ -46,6 +46,9 @@ class Device {
   /// Lets kernels touch host memory. False when it overlaps with an allocation. release() undoes
   /// it.
   bool adopt(void* begin, std::size_t bytes);
+  /// Whether the address lies in memory that was adopted, and that only the host can unmap. In
+  /// doubt, since it asks without waiting, as a signal handler must: false.
+  bool is_the_hosts(const void* address) const;
   /// False when `address` is not the start of a live allocation.
   bool release(void* address);
   /// Narrows what kernels may touch of an allocation to [begin, begin + bytes): the rest of it

@@ -9,6 +9,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "optimized/emulator/own_work.hpp"
 #include "optimized/plugin/loaded_plugin.hpp"
 
 namespace attest {
@@ -86,6 +87,7 @@ void Calls::ask_declines(const Request& request, ReplyHeader& reply) const {
 std::optional<Calls::Failure> Calls::place(const Request& request, const std::byte* bytes,
                                            Tensors& tensors) {
   for (std::uint32_t i = 0; i < request.tensor_count; ++i) {
+    const emulator::OwnWork own("laid out", "the tensors");
     tensors.push_back(
         std::make_unique<PlacedTensor>(request.tensors[i], bytes, request.poison, *memory_));
   }
@@ -217,6 +219,7 @@ std::optional<Calls::Failure> Calls::invoke(const Request& request, const Tensor
 }
 
 std::optional<Calls::Failure> Calls::examine(const Tensors& tensors, std::byte* reply) {
+  const emulator::OwnWork own("examined", "the tensors");
   std::optional<TensorFault> worst;
   for (const auto& tensor : tensors) {
     const auto fault = tensor->examine(reply, *memory_);

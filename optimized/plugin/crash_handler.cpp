@@ -1,15 +1,18 @@
 // The handler records and returns: the default action is back in force by then, so the faulting
-// instruction runs again and ends the process with the same signal, for the parent to see.
+// instruction runs again, or the signal comes again, and ends the process, for the parent to see.
 #include "optimized/plugin/crash_handler.hpp"
 
 #include <dlfcn.h>
 #include <signal.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+
+#include "optimized/emulator/own_work.hpp"
 
 namespace attest {
 namespace {
@@ -23,10 +26,21 @@ constexpr std::uint64_t kWriteBit = 2;  // x86 page-fault error code, bit 1: the
 
 CrashRecord* volatile crash_record = nullptr;
 volatile bool symbols_allowed = false;
+OwnFault volatile own_fault = nullptr;
 std::array<FencedRange, kTensorsMax + 1> fenced_ranges;  // and scratch
 volatile std::size_t fenced_count = 0;
 std::size_t fence_size = 0;
 std::array<std::byte, kStackBytes> handler_stack;
+
+bool lies_in_tensor(const CrashRecord& record) {
+  if (record.in_tensor != 0) return true;
+  const auto* address = reinterpret_cast<const std::byte*>(record.address);
+  for (std::size_t i = 0; record.address_known != 0 && i < fenced_count; ++i) {
+    const FencedRange& range = fenced_ranges[i];
+    if (address >= range.mapping_begin && address < range.mapping_end) return true;
+  }
+  return false;
+}
 
 void find_tensor(CrashRecord& record, const std::byte* address) {
   for (std::size_t i = 0; i < fenced_count; ++i) {
@@ -44,6 +58,22 @@ void find_tensor(CrashRecord& record, const std::byte* address) {
   }
 }
 
+/// Of the emulator's, or of this program's own code while no plugin was called. Whatever lies in a
+/// tensor a plugin may have taken away.
+void find_own_fault(CrashRecord& record, const siginfo_t* info, const void* context) {
+  char* const text = record.own_fault;
+  if (own_fault != nullptr && own_fault(info, context, text, sizeof(record.own_fault)) != 0) return;
+  const emulator::OwnWork* const work = emulator::OwnWork::now();
+  const bool sent = info->si_code <= 0 && info->si_pid != getpid();
+  if (work == nullptr || sent || lies_in_tensor(record)) return;
+  const char* const words[] = {"this is a fault of attest itself: its worker died while it ",
+                               work->what(), " ", work->name()};
+  for (const char* word : words) {
+    const std::size_t used = strnlen(text, sizeof(record.own_fault));
+    std::strncpy(text + used, word, sizeof(record.own_fault) - 1 - used);
+  }
+}
+
 void find_symbol(CrashRecord& record, void* program_counter) {
   Dl_info info{};
   if (program_counter == nullptr || dladdr(program_counter, &info) == 0) return;
@@ -54,6 +84,8 @@ void find_symbol(CrashRecord& record, void* program_counter) {
 void handle(int signal_number, siginfo_t* info, void* context) {
   const bool memory_refused = errno == ENOMEM;
   signal(signal_number, SIG_DFL);
+  if (info->si_code <= 0)
+    raise(signal_number);  // sent: nothing runs again that would bring it back
   CrashRecord* record = crash_record;
   if (record == nullptr || record->signal != 0) return;
   record->signal = signal_number;
@@ -78,6 +110,7 @@ void handle(int signal_number, siginfo_t* info, void* context) {
         stack != nullptr && address < stack + kFrameBytes && address + kFrameBytes > stack;
     record->stack_overflow = near_stack && record->in_tensor == 0 ? 1 : 0;
   }
+  find_own_fault(*record, info, context);
   if (symbols_allowed) find_symbol(*record, program_counter);
 }
 
@@ -102,6 +135,10 @@ void watch_for_crashes(CrashRecord* record) {
 
 void allow_symbol_lookup() {
   symbols_allowed = true;
+}
+
+void ask_whose_fault(OwnFault function) {
+  own_fault = function;
 }
 
 void clear_fenced_ranges() {

@@ -2,6 +2,7 @@
 // here may run inside a signal handler: no allocation, no lock, no exception.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 
 #include "optimized/plugin/protocol.hpp"
 
@@ -14,6 +15,12 @@ void watch_for_crashes(CrashRecord* record);
 /// From now on a crash may also look up the name of the function: not while a library is loading,
 /// since the lookup takes the loader's lock.
 void allow_symbol_lookup();
+
+/// Asked at each deadly signal: whether the emulator is at fault itself, and how it says so. See
+/// attest_emulator_own_fault.
+using OwnFault = std::int32_t (*)(const void* info, const void* context, char* text,
+                                  std::uint32_t room);
+void ask_whose_fault(OwnFault own_fault);
 
 /// A tensor between two inaccessible zones of `fence_bytes` each.
 struct FencedRange {

@@ -126,6 +126,7 @@ void CudaRuntime::load_emulated(const Choice& choice) {
   find(library_, "attest_emulator_totals", totals_);
   find(library_, "attest_emulator_profile", profile_);
   find(library_, "attest_emulator_load_error", load_error_);
+  find(library_, "attest_emulator_own_fault", own_fault_);
   configure(choice.emulator);
 }
 

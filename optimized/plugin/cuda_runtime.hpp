@@ -26,6 +26,8 @@ class CudaRuntime {
   /// Options for the emulator, as print(DeviceOptions) writes them; its launches count from 0
   /// again. Throws Error for options that it does not know.
   void configure(const std::string& options);
+  /// For the crash handler; nullptr on a GPU.
+  decltype(&attest_emulator_own_fault) own_fault() const { return own_fault_; }
   /// What Description::numerics says.
   const std::string& numerics() const { return numerics_; }
   /// Why a fat binary of the plugin cannot run on the emulator, or nothing.
@@ -78,6 +80,7 @@ class CudaRuntime {
   decltype(&attest_emulator_totals) totals_ = nullptr;
   decltype(&attest_emulator_profile) profile_ = nullptr;
   decltype(&attest_emulator_load_error) load_error_ = nullptr;
+  decltype(&attest_emulator_own_fault) own_fault_ = nullptr;
 };
 
 /// What was counted after `before`.

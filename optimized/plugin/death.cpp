@@ -77,6 +77,11 @@ Fault death(int status, const CrashRecord& crash, std::uint64_t memory_bytes) {
   return fault(FaultKind::crashed, what);
 }
 
+std::string own_fault(const CrashRecord& crash) {
+  if (crash.signal == 0 || crash.memory_refused != 0) return "";
+  return {crash.own_fault, strnlen(crash.own_fault, sizeof(crash.own_fault))};
+}
+
 Fault with_output(Fault fault, const std::string& last_lines) {
   if (!last_lines.empty()) fault.what += "; it last printed: " + last_lines;
   return fault;

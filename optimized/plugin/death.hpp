@@ -12,6 +12,9 @@ namespace attest {
 /// continues the sentence "it ...".
 Fault death(int status, const CrashRecord& crash, std::uint64_t memory_bytes);
 
+/// Why the death is attest's own fault and not the plugin's; empty: it is the plugin's.
+std::string own_fault(const CrashRecord& crash);
+
 /// Adds what the plugin printed last, when it printed anything.
 Fault with_output(Fault fault, const std::string& last_lines);
 

@@ -108,6 +108,7 @@ struct CrashRecord {
   TensorName tensor;
   std::uint64_t distance;  // bytes from that end
   char symbol[128];        // the function that crashed, where known
+  char own_fault[256];     // when attest is at fault, and not the plugin: the sentence that says so
 };
 
 struct ReplyHeader {

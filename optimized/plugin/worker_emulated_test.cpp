@@ -197,6 +197,25 @@ TEST_F(WorkerStrays, WhatNoCheckerSees) {
   expect(DIVIDES_BY_ZERO, "cuda", "cudaGetLastError");
 }
 
+TEST_F(WorkerStrays, AFaultOfTheEmulatorIsNotThePluginsAndAsksForAReport) {
+  for (int times = 0; times < 2; ++times) {
+    try {
+      const Reply reply = run(ABORTS);
+      ADD_FAILURE() << (reply.fault ? reply.fault->what : "no fault");
+    } catch (const Error& error) {
+      const std::string what = error.what();
+      for (const char* part : {"this is a fault of attest itself: SIGABRT while it executed the "
+                               "kernel",
+                               "wait_for_long", "please report it"}) {
+        EXPECT_NE(what.find(part), std::string::npos) << what;
+      }
+    }
+    EXPECT_FALSE(run(BEHAVES_WELL).fault);
+  }
+  // What host code hands over to be read is the plugin's affair, though the emulator reads it.
+  expect(COPIES_FROM_NOWHERE, "crashed", "SIGSEGV");
+}
+
 TEST_F(WorkerStrays, EndlessKernelIsStopped) {
   const Reply reply = run(HANGS);
   ASSERT_TRUE(reply.fault);

@@ -113,6 +113,7 @@ class Worker {
                                              .major = linkage.cudart_major,
                                              .emulator = arguments.emulator});
       }
+      if (runtime_) ask_whose_fault(runtime_->own_fault());
       if (runtime_ && runtime_->emulated()) demand_emulable(linkage, arguments.plugin);
       // A driver takes memory of its own before the plugin asks for any.
       const bool driver = runtime_ && !runtime_->emulated();

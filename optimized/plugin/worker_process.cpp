@@ -129,8 +129,8 @@ WorkerProcess::WorkerProcess(const WorkerOptions& options)
   const std::string refusal(greeting.text, strnlen(greeting.text, sizeof(greeting.text)));
   if (answer == Answer::too_late || answer == Answer::garbled) kill(id_, SIGKILL);
   const int status = bury();
-  const Fault fault = describe_death(status, true);
   close(control_);
+  const Fault fault = describe_death(status, true);
   if (answer == Answer::given) throw Error(refusal);
   if (answer == Answer::too_late) {
     throw Error(where +
@@ -233,6 +233,7 @@ std::optional<Fault> WorkerProcess::ask(MessageKind kind) {
 }
 
 std::optional<Fault> WorkerProcess::died_idle() {
+  if (id_ < 0) return Fault{};  // buried, and told
   char byte = 0;
   const ssize_t bytes = recv(control_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
@@ -256,6 +257,11 @@ int WorkerProcess::bury() {
 }
 
 Fault WorkerProcess::describe_death(int status, bool asked) const {
+  const std::string own = own_fault(reply_.at<const ReplyHeader>(0).crash);
+  if (!own.empty()) {
+    throw Error(own + "; please report it, with the plugin and the case that was running (" +
+                name_of_signal(WIFSIGNALED(status) ? WTERMSIG(status) : 0) + ")");
+  }
   Fault fault = death(status, reply_.at<const ReplyHeader>(0).crash, memory_bytes_);
   if (!asked) fault.what = "after its last call had returned, it " + fault.what;
   return with_output(std::move(fault), output_.last_lines());

@@ -5,17 +5,23 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 #include "reference/text.hpp"
+#include "reports/say.hpp"
 
 extern char** environ;
 
@@ -24,6 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::chrono::milliseconds kPatience{20};
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 std::atomic<pid_t> child = 0;
@@ -132,15 +139,57 @@ fs::path program_named(const std::string& word) {
                           here ? fmt::format("; did you mean ./{}?", word) : ""));
 }
 
+namespace {
+
+/// Dead ones may wait for somebody to bury them.
+bool is_alive(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  const std::string stat{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t name_end = stat.rfind(") ");
+  return name_end != std::string::npos && stat.find_first_of("ZX", name_end) != name_end + 2;
+}
+
+/// Of the processes whose records lie in the folder, one that still runs; 0: none. Those that have
+/// ended are buried: orphans are our children (PR_SET_CHILD_SUBREAPER).
+pid_t still_running(const fs::path& records) {
+  while (waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(records, failed)) {
+    const auto process = static_cast<pid_t>(std::atoi(entry.path().filename().c_str()));
+    if (process > 0 && is_alive(process)) return process;
+  }
+  return 0;
+}
+
+/// What a program leaves behind, a daemon say, may still launch kernels.
+void wait_for_the_rest(const fs::path& records) {
+  pid_t told = 0;
+  for (pid_t process; seen == 0 && (process = still_running(records)) != 0;) {
+    if (process != told) {
+      say(stderr, "attest: the program has ended, but process {} of it still runs: waiting\n",
+          process);
+    }
+    told = process;
+    std::this_thread::sleep_for(kPatience);
+  }
+}
+
+}  // namespace
+
 ProgramEnd run_child(const fs::path& program, const std::vector<std::string>& words,
-                     const std::map<std::string, std::string>& environment) {
+                     const std::map<std::string, std::string>& environment,
+                     const fs::path& records) {
   const Signals signals;
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t process = start(program, words, environment);
   child = process;
   if (const int early = waiting.exchange(0); early != 0) kill(process, early);
   int status = 0;
   while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
   }
+  child = 0;
+  wait_for_the_rest(records);
   ProgramEnd end;
   end.started = true;
   end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;

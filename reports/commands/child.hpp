@@ -14,10 +14,12 @@ namespace attest {
 /// there is none, or when it may not be executed.
 std::filesystem::path program_named(const std::string& word);
 
-/// Runs it to its end; standard streams are those of this process. Throws Error when the system
-/// cannot start it.
+/// Runs it to its end, and to that of every process it leaves behind that has a file PID.N in
+/// `records`; standard streams are those of this process. Throws Error when the system cannot start
+/// it.
 ProgramEnd run_child(const std::filesystem::path& program, const std::vector<std::string>& words,
-                     const std::map<std::string, std::string>& environment);
+                     const std::map<std::string, std::string>& environment,
+                     const std::filesystem::path& records);
 
 /// The signal that was meant for attest as well as for the child, or 0.
 int signal_seen();

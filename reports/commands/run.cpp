@@ -159,7 +159,8 @@ int run(const RunCommand& options) {
   const auto begun = std::chrono::steady_clock::now();
   for (result.schedules = 0; result.schedules < options.schedules;) {
     device.schedule = result.schedule + result.schedules++;
-    result.end = run_child(program, options.program, workplace.environment(device));
+    result.end =
+        run_child(program, options.program, workplace.environment(device), workplace.records());
     std::ranges::move(workplace.collect(), std::back_inserter(result.processes));
     if (conclusion_of(result).exit_code != 0 || signal_seen() != 0) break;
   }

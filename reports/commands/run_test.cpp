@@ -73,6 +73,54 @@ TEST_F(RunCommandLine, WithoutFindingsTheExitCodeIsTheProgramsOwn) {
   EXPECT_EQ(run_program("sh -c \"" + one + "; kill -SEGV \\$\\$\"").exit_code, 128 + SIGSEGV);
 }
 
+// However a process dies, nobody is told that there were no findings.
+TEST_F(RunCommandLine, AProgramThatDiedIsNotCalledRight) {
+  const auto died = [&](const std::string& how, int exit_code, const std::string& part) {
+    const Ran ran = run_program(program("dies") + " " + how, "--json found.json");
+    EXPECT_EQ(ran.exit_code, exit_code) << how << ran.err;
+    EXPECT_TRUE(has(ran.err, part)) << how << ran.err;
+    EXPECT_FALSE(has(ran.err, "no findings in 1 run;")) << how << ran.err;
+    EXPECT_FALSE(has(ran.err, "fault of attest")) << how << ran.err;
+    const auto json = parse_strictly(text_of(folder_ / "found.json"), "found.json");
+    EXPECT_EQ(json["conclusion"]["exit_code"], exit_code) << how;
+  };
+  died("segfault", 128 + SIGSEGV, "the program died: the program was ended by SIGSEGV");
+  died("sent", 128 + SIGBUS, "ended by SIGBUS");
+  died("abort", 128 + SIGABRT, "ended by SIGABRT");
+  died("killed", 128 + SIGKILL, "ended by SIGKILL");
+  died("copies_from_nowhere", 128 + SIGSEGV, "ended by SIGSEGV");
+  died("child", 2, "was ended by SIGABRT (Aborted); the program's exit code is 0");
+  died("_exit", 0, "ended without a last word");
+  died("handler", 7, "ended without a last word");
+  const std::string shell = "sh -c \"" + program("dies") + " segfault; true\"";
+  const Ran ran = run_program(shell);
+  EXPECT_EQ(ran.exit_code, 2) << ran.err;
+  EXPECT_TRUE(has(ran.err, "was ended by SIGSEGV")) << ran.err;
+}
+
+TEST_F(RunCommandLine, WhatAProgramLeavesBehindIsWaitedFor) {
+  const Ran ran = run_program(program("dies") + " daemon");
+  EXPECT_EQ(ran.exit_code, 1) << ran.err;
+  EXPECT_TRUE(has(ran.err, "still runs: waiting")) << ran.err;
+  EXPECT_TRUE(has(ran.err, "memcheck: kernel beyond")) << ran.err;
+}
+
+TEST_F(RunCommandLine, AFaultOfTheEmulatorIsNotTheProgramsAndAsksForAReport) {
+  const Ran ran = run_program(program("dies") + " emulator", "--threads 2 --checks memcheck");
+  EXPECT_EQ(ran.exit_code, 2) << ran.err;
+  for (const char* part : {"this is a fault of attest itself: SIGSEGV", "fills",
+                           "please report it, with the program", "ended by SIGSEGV"}) {
+    EXPECT_TRUE(has(ran.err, part)) << ran.err;
+  }
+  // By itself it says so too.
+  const std::string line =
+      std::string("ATTEST_EMULATOR='threads=2 checks=memcheck' LD_LIBRARY_PATH=") +
+      (bin() / "emulator").string() + " " + program("dies") + " emulator 2>" +
+      (folder_ / "said").string();
+  EXPECT_NE(std::system((std::string(ATTEST_PROGRAM_ENVIRONMENT " ") + line).c_str()), 0);
+  EXPECT_TRUE(has(text_of(folder_ / "said"), "attest: this is a fault of attest itself: SIGSEGV"));
+}
+
 TEST_F(RunCommandLine, CannotTellWhenNothingWasChecked) {
   const auto could_not = [&](const std::string& words, const std::string& part) {
     const Ran ran = run_program(words);

@@ -102,7 +102,8 @@ TEST_P(Asynchronous, RightPipelinesAreSilentUnderEverySchedule) {
         << seed;
     for (int t = 0; t < 128; ++t)
       ASSERT_EQ(out[t], folded(in, tiles, 128, t, true)) << seed << " " << t;
-    ASSERT_EQ(complaint(seed, "role_pipeline", {{1}, {128}}, in.data(), out.data(), tiles), "") << seed;
+    ASSERT_EQ(complaint(seed, "role_pipeline", {{1}, {128}}, in.data(), out.data(), tiles), "")
+        << seed;
     for (int t = 0; t < 64; ++t)
       ASSERT_EQ(out[t], folded(in, tiles, 64, t, false)) << seed << " " << t;
   }

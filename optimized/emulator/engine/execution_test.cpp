@@ -18,8 +18,7 @@ class Execution : public testing::TestWithParam<std::tuple<Way, unsigned>> {
   TestProgram program{text_of(ATTEST_PROGRAMS_PTX)};
 };
 INSTANTIATE_TEST_SUITE_P(All, Execution,
-                         testing::Combine(testing::ValuesIn(every_way()),
-                                          testing::Values(1u, 2u)),
+                         testing::Combine(testing::ValuesIn(every_way()), testing::Values(1u, 2u)),
                          [](const auto& i) {
                            return print(std::get<0>(i.param)) + "_" +
                                   std::to_string(std::get<1>(i.param));

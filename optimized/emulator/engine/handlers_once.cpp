@@ -267,7 +267,8 @@ bool is_constant(const Op& op, u64 address) {
   return false;
 }
 
-// isspacep: a: generic address; list: the module's constants; immediate: window, if it has one. Global memory holds the parameters of kernels too, but no constants.
+// isspacep: a: generic address; list: the module's constants; immediate: window, if it has one.
+// Global memory holds the parameters of kernels too, but no constants.
 template <Space kSpace>
 const Op* is_space(const Op& op, Warp& w) {
   const u64* a = reinterpret_cast<const u64*>(slot<u64>(w, op.a));

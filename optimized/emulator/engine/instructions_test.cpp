@@ -1,6 +1,6 @@
-// Runs every row of instructions/*.txt on every instruction set of the host, alone and with all that
-// looks at accesses: plainly, and under a guard that leaves out every third lane, whose destination
-// must then keep what it held.
+// Runs every row of instructions/*.txt on every instruction set of the host, alone and with all
+// that looks at accesses: plainly, and under a guard that leaves out every third lane, whose
+// destination must then keep what it held.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -224,12 +224,9 @@ TEST_P(EveryWay, GivesTheBitsOfTheTable) {
     Device::instance().reset_findings();
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, EveryWay,
-                         testing::Combine(testing::ValuesIn(every_way()),
-                                          testing::ValuesIn(kFiles)),
-                         [](const auto& i) {
-                           return print(std::get<0>(i.param)) + "_" + std::get<1>(i.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, EveryWay, testing::Combine(testing::ValuesIn(every_way()), testing::ValuesIn(kFiles)),
+    [](const auto& i) { return print(std::get<0>(i.param)) + "_" + std::get<1>(i.param); });
 
 /// The instructions a group executes, as opcode and words.
 std::vector<std::string> spellings_of(const Group& group) {

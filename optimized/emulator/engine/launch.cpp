@@ -9,6 +9,7 @@
 
 #include "optimized/emulator/engine/block.hpp"
 #include "optimized/emulator/engine/counting.hpp"
+#include "optimized/emulator/own_work.hpp"
 
 namespace attest::emulator {
 namespace {
@@ -194,7 +195,10 @@ bool run_launch(LaunchState& launch, unsigned threads) {
   const bool all_here = !independent || launch.blocks == 1;
   std::vector<std::thread> others;
   for (u64 i = 1; i < useful; ++i)
-    others.emplace_back([&] { Worker(launch, next, all_here).work(); });
+    others.emplace_back([&, at = OwnWork::now()] {
+      const OwnWork own(at);  // what whoever asked for the launch is at
+      Worker(launch, next, all_here).work();
+    });
   Worker(launch, next, all_here).work();
   for (std::thread& t : others) t.join();
   std::sort(launch.printed.begin(), launch.printed.end());

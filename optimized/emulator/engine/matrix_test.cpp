@@ -60,8 +60,8 @@ void compare_integers(const IntegerCase& of, const Way& way) {
         }
         if (c.after == ".satfinite") sum = std::clamp<std::int64_t>(sum, -0x80000000ll, 0x7fffffff);
         ASSERT_EQ(out[n * outputs + i * 32 + lane], std::uint32_t(sum))
-            << print(way) << " " << c.shape << c.types << c.after << ": row " << s.row << ", column "
-            << s.column;
+            << print(way) << " " << c.shape << c.types << c.after << ": row " << s.row
+            << ", column " << s.column;
       }
     }
   }

@@ -74,6 +74,13 @@ bool Memory::adopt(u64 begin, std::size_t bytes) {
   return true;
 }
 
+bool Memory::is_the_hosts(u64 address) const {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return false;
+  const Entry* entry = entry_of(address);
+  return entry != nullptr && entry->block == nullptr;
+}
+
 void* Memory::allocate_heap(std::size_t bytes) {
   // cudaLimitMallocHeapSize, unless raised (CUDA programming guide).
   constexpr std::size_t kHeapBytes = std::size_t{8} << 20;

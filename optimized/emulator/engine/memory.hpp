@@ -34,6 +34,8 @@ class Memory {
   /// Host memory that kernels may touch from now on; it stays the host's. False when it overlaps
   /// with what they may touch already.
   bool adopt(u64 begin, std::size_t bytes);
+  /// Whether the address lies in such memory; false when somebody holds the lock.
+  bool is_the_hosts(u64 address) const;
   /// What kernels call malloc and free. nullptr when the heap is used up; false when malloc did not
   /// give the address.
   void* allocate_heap(std::size_t bytes);

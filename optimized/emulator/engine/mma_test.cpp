@@ -362,7 +362,8 @@ TEST(ByHand, WhatAnArchitectureLacksIsNamed) {
   const MmaProgram program({"m16n8k16", "f32.bf16.bf16.f32", 16, 8, 16, 16, 32, 32});
   Buffer<std::uint32_t> in((program.a + program.b + program.c) * 32), out(program.d * 32);
   TestProgram run(program.text);
-  const std::string trouble = run.complaint("k", {.grid = {1}, .block = {32}}, in.data(), out.data());
+  const std::string trouble =
+      run.complaint("k", {.grid = {1}, .block = {32}}, in.data(), out.data());
   EXPECT_NE(trouble.find("unsupported"), std::string::npos) << trouble;
   EXPECT_NE(
       trouble.find(

@@ -122,7 +122,8 @@ void compare(const WmmaCase& w, const std::string& layouts, const std::string& s
   Buffer<std::uint8_t> in(32768);
   std::copy(memory.begin(), memory.end(), in.begin());
   TestProgram run(program_of(w, layouts, space, stride));
-  ASSERT_EQ(run.complaint("k", {.block = {32}}, in.data()), "") << w.shape << w.a << layouts << space;
+  ASSERT_EQ(run.complaint("k", {.block = {32}}, in.data()), "")
+      << w.shape << w.a << layouts << space;
   std::vector<std::uint8_t> right(in.begin() + 24576, in.end());
   for (unsigned i = 0; i < w.m * w.n; ++i) {
     const unsigned r = i / w.n, q = i % w.n;

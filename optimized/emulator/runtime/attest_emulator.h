@@ -35,6 +35,10 @@ const char* attest_emulator_profile(void);
  * at most `room` of them; returns how many there are. */
 uint32_t attest_emulator_totals(uint64_t* values, uint32_t room);
 
+/* In a handler of a deadly signal, with what it was given (siginfo_t, ucontext_t): 1 when the fault
+ * is the emulator's own, and `text` then says so in at most `room` bytes. Allocates nothing. */
+int32_t attest_emulator_own_fault(const void* info, const void* context, char* text, uint32_t room);
+
 /* Why a fat binary could not be used (static or rdc or no PTX), or NULL. */
 const char* attest_emulator_load_error(void);
 

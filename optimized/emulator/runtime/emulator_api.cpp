@@ -2,6 +2,7 @@
 #include <string>
 
 #include "optimized/emulator/runtime/attest_emulator.h"
+#include "optimized/emulator/runtime/last_words.hpp"
 #include "optimized/emulator/runtime/runtime.hpp"
 
 using attest::emulator::Device;
@@ -79,6 +80,14 @@ const char* attest_emulator_load_error(void) {
   Runtime& runtime = Runtime::instance();
   const std::lock_guard lock(runtime.mutex);
   return runtime.load_error.empty() ? nullptr : runtime.load_error.c_str();
+}
+
+int32_t attest_emulator_own_fault(const void* info, const void* context, char* text,
+                                  uint32_t room) {
+  return attest::emulator::runtime::own_fault_text(*static_cast<const siginfo_t*>(info), context,
+                                                   text, room) != 0
+             ? 1
+             : 0;
 }
 
 }  // extern "C"

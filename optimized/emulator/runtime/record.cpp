@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,6 +14,7 @@
 #include <iterator>
 
 #include "optimized/emulator/runtime/failures.hpp"
+#include "optimized/emulator/runtime/last_words.hpp"
 
 namespace attest::emulator::runtime {
 namespace {
@@ -56,6 +58,15 @@ std::string triple(const std::array<std::uint32_t, 3>& index) {
 
 Record::Record() {
   if (const char* folder = std::getenv("ATTEST_RECORD")) folder_ = folder;
+  if (folder_.empty()) return;
+  // What a process forks off is as much a part of the program: whoever reads the records may wait
+  // for it, and learns of its death, before it has launched anything.
+  pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
+                 [] {
+                   Record& record = instance();
+                   if (record.process_ != 0 && record.on()) record.begin();
+                   record.mutex_.unlock();
+                 });
 }
 
 Record& Record::instance() {
@@ -81,6 +92,7 @@ void Record::begin() {
     return;
   }
   ::close(file);
+  last_words_go_to(path_, process_);
   line({"attest-record", "1"});
   line({"process", fmt::format("{}", process_), fmt::format("{}", getppid()), command_line()});
   line({"options", options_});

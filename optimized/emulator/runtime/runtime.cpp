@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "optimized/emulator/fatbin/fatbin.hpp"
+#include "optimized/emulator/runtime/last_words.hpp"
 #include "optimized/emulator/runtime/record.hpp"
 
 namespace attest::emulator::runtime {
@@ -93,6 +94,7 @@ Loaded load_code(const Binary& binary) {
 cudaError_t Runtime::load(Binary& binary) {
   if (binary.tried) return binary.error;
   binary.tried = true;
+  if (!supervised) watch_for_death();
   Loaded loaded = load_code(binary);
   binary.module = std::move(loaded.module);
   binary.error = loaded.error;

@@ -36,6 +36,7 @@ enum Behaviour {
   ASKS_FOR_NEGATIVE_SCRATCH,
   CRASHES_IN_DECLINES,
   REACHES_UNSUPPORTED, /* an instruction that the emulator does not execute */
+  COPIES_FROM_NOWHERE, /* cudaMemcpy from an address where nothing is */
 };
 
 #endif

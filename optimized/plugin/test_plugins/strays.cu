@@ -1,6 +1,11 @@
 // A CUDA plugin that goes wrong in one way per call, as the Problem's scale says. Otherwise o and
 // lse are zeros.
+#include <pthread.h>
+
+#include <chrono>
+#include <csignal>
 #include <cstdint>
+#include <thread>
 
 #include "optimized/plugin/attest_subject.h"
 #include "optimized/plugin/test_plugins/behaviours.h"
@@ -19,6 +24,11 @@ __global__ void touch(const float* from, float* to) {
 
 __global__ void spin(volatile float* o) {
   while (o[0] == 0) {
+  }
+}
+
+__global__ void wait_for_long() {
+  while (clock64() != 0) {
   }
 }
 
@@ -52,6 +62,16 @@ std::int32_t prefill(const AttestAttention* a) {
   if (behaviour == CHANGES_Q) touch<<<1, 64, 0, stream>>>(q, q + 1);
   if (behaviour == WRITES_NULL) touch<<<1, 64, 0, stream>>>(q, nullptr);
   if (behaviour == REACHES_UNSUPPORTED) reach_unsupported<<<1, 64, 0, stream>>>(o);
+  if (behaviour == ABORTS) {
+    // What abort() of the emulator's own would look like, in the middle of a kernel.
+    std::thread([emulator = pthread_self()] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      pthread_kill(emulator, SIGABRT);
+    }).detach();
+    wait_for_long<<<1, 64, 0, stream>>>();
+  }
+  if (behaviour == COPIES_FROM_NOWHERE)
+    cudaMemcpy(o, reinterpret_cast<void*>(64), 4, cudaMemcpyDefault);
   if (behaviour == HANGS) spin<<<1, 64, 0, stream>>>(o);
   // More threads than a block can have: an error that only the runtime's state remembers.
   if (behaviour == DIVIDES_BY_ZERO) touch<<<1, 4096, 0, stream>>>(q, o);
