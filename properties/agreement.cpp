@@ -15,8 +15,8 @@ Verdict judge_agreement(const Subject& subject, Operation operation, const Probl
   const Answer answer = ask(subject, operation, problem, values);
   if (answer.instead) return *answer.instead;
 
-  const Acceptance accepted =
-      acceptance(problem, values, precision_of(subject, operation, problem));
+  const PrecisionPath path = precision_of(subject, operation, problem);
+  const Acceptance accepted = acceptance(problem, values, path);
   const Tensor& o = answer.reply.o;
   const Tensor& lse = answer.reply.lse;
   Judge judge;
@@ -28,7 +28,7 @@ Verdict judge_agreement(const Subject& subject, Operation operation, const Probl
   });
   Verdict verdict = judge.verdict("no row to judge, or none with a finite bound");
   if (verdict.outcome == Outcome::holds) {
-    verdict.power = measure_power(problem, values, accepted);
+    verdict.power = measure_power(problem, values, path, accepted);
   }
   return verdict;
 }

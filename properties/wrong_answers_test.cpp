@@ -19,7 +19,7 @@ namespace {
 std::vector<Power> power_of(const std::string& line) {
   const Case c = parse_case(line);
   const Values values = make_values(c);
-  return measure_power(c.problem, values, acceptance(c.problem, values, {}));
+  return measure_power(c.problem, values, {}, acceptance(c.problem, values, {}));
 }
 
 /// Nothing: it was not tried.
@@ -87,7 +87,7 @@ Trials trials_of(const std::string& line, const PrecisionPath& path, bool with_o
   const Case c = parse_case(line);
   const Values values = make_values(c);
   const Tensor given;  // only whether it is there is looked at
-  return try_wrong_answers(c.problem, values, acceptance(c.problem, values, path),
+  return try_wrong_answers(c.problem, values, path, acceptance(c.problem, values, path),
                            {with_o ? &given : nullptr, with_lse ? &given : nullptr});
 }
 
@@ -151,7 +151,7 @@ TEST(Trials, OneKeyAndNoKeyAndNoValuesAreWhatTheyAre) {
   Values values = make_values(c);
   values.v = Tensor(values.v.format, values.v.extent);
   const Trials zero =
-      try_wrong_answers(c.problem, values, acceptance(c.problem, values, {}), {&values.v, nullptr});
+      try_wrong_answers(c.problem, values, {}, acceptance(c.problem, values, {}), {&values.v, nullptr});
   EXPECT_EQ(zero.zeros, Fate::same);
   EXPECT_TRUE(zeros_pass(zero));
 }
