@@ -184,8 +184,8 @@ class Diagnosis {
     for (const auto& [distance, reading] : fitting) {
       if (found.size() == most) break;
       if (found.empty()) {
-        whole = count_all(
-            problem_, acceptance_by_heads(reading->problem, values_, reading->path), given_);
+        whole = count_all(problem_, acceptance_by_heads(reading->problem, values_, reading->path),
+                          given_);
         if (whole.refused * kMostLeft > all_.refused) continue;
       }
       found.push_back(reading);

@@ -32,9 +32,10 @@ class Search {
     for_each_row(p_, [&](Index b, Index h, Index i) { sort({b, h, i}); });
     std::vector<std::string> said;
     if (2 * nan_ > refused_) {
-      said.push_back(fmt::format("{} of {} rows with refused numbers of o hold nothing but NaN, the "
-                                 "first of them batch {}, head {}, row {}",
-                                 nan_, refused_, first_nan_.b, first_nan_.h, first_nan_.i));
+      said.push_back(
+          fmt::format("{} of {} rows with refused numbers of o hold nothing but NaN, the "
+                      "first of them batch {}, head {}, row {}",
+                      nan_, refused_, first_nan_.b, first_nan_.h, first_nan_.i));
     }
     const std::size_t count = std::min(candidates_.size(), kRowsCompared);
     std::size_t heads = 0, rows = 0;
@@ -50,10 +51,10 @@ class Search {
       }
     }
     const auto say = [&](const char* what, std::size_t found, const auto& pair) {
-      said.push_back(fmt::format("{} look permuted: of {} refused rows that were compared {} hold "
-                                 "what is right for another one; {} holds that of {}",
-                                 what, count, found, place_text(pair.first),
-                                 place_text(pair.second)));
+      said.push_back(
+          fmt::format("{} look permuted: of {} refused rows that were compared {} hold "
+                      "what is right for another one; {} holds that of {}",
+                      what, count, found, place_text(pair.first), place_text(pair.second)));
     };
     if (2 * heads > count) say(p_.query_heads > 1 ? "heads" : "batch entries", heads, *head);
     if (2 * rows > count) say("rows", rows, *row);

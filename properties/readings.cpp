@@ -92,17 +92,16 @@ std::vector<Reading> other_paths(const Problem& problem, const PrecisionPath& pa
     readings.path(fmt::format("p_format={}", name_of(format)),
                   [&](PrecisionPath& p) { p.p_format = format; });
   }
-  readings.path(path.sums_cast ? "nothing of sums_cast" : "sums_cast",
-                [](PrecisionPath& p) {
-                  p.sums_cast = !p.sums_cast;
-                  p.normalize_before_cast = p.normalize_before_cast && !p.sums_cast;
-                });
-  readings.path(path.normalize_before_cast ? "nothing of normalize_before_cast"
-                                           : "normalize_before_cast",
-                [](PrecisionPath& p) {
-                  p.normalize_before_cast = !p.normalize_before_cast;
-                  p.sums_cast = false;
-                });
+  readings.path(path.sums_cast ? "nothing of sums_cast" : "sums_cast", [](PrecisionPath& p) {
+    p.sums_cast = !p.sums_cast;
+    p.normalize_before_cast = p.normalize_before_cast && !p.sums_cast;
+  });
+  readings.path(
+      path.normalize_before_cast ? "nothing of normalize_before_cast" : "normalize_before_cast",
+      [](PrecisionPath& p) {
+        p.normalize_before_cast = !p.normalize_before_cast;
+        p.sums_cast = false;
+      });
   if (problem.splits > 1) {
     for (const Index part : {kEvenParts, kPowerOfTwoParts}) {
       readings.path("part=" + print_part(part), [&](PrecisionPath& p) { p.part = part; });

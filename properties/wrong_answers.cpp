@@ -98,8 +98,8 @@ constexpr WrongAnswer kWrongAnswers[] = {
     {"rounds_o_to_bf16", "O is rounded to bf16 on its way",
      [](const Problem& p) { return p.output != Format::bf16; },
      [](Slip& s) { s.output = Format::bf16; }, 0x1p-8},
-    {"o_half_a_percent_small", "every number of O is too small by 1 in 256",
-     always, [](Slip& s) { s.o_factor = 1 - 0x1p-8; }, 0x1p-8},
+    {"o_1_in_128_small", "every number of O is too small by 1 in 128",
+     always, [](Slip& s) { s.o_factor = 1 - 0x1p-7; }, 0x1p-7},
     {"scale_1_in_1024_more", "the scale is too large by 1 in 1024",
      always, [](Slip& s) { s.scale_factor = 1 + 0x1p-10; }, 0x1p-10},
 };
@@ -303,7 +303,8 @@ std::string_view meaning_of_wrong_answer(std::string_view name) {
 
 Trials try_wrong_answers(const Problem& problem, const Values& values, const PrecisionPath& path,
                          const Acceptance& accepted, const Given& given) {
-  Trials trials = Trying(problem, values, path, accepted, given.o != nullptr, given.lse != nullptr).run();
+  Trials trials =
+      Trying(problem, values, path, accepted, given.o != nullptr, given.lse != nullptr).run();
   if (!trials.sees_keys) trials.tried.clear();
   return trials;
 }

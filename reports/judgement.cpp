@@ -161,8 +161,9 @@ std::string why_blind(const Judgement& judgement) {
   }
   if (const auto losses = trials.unseen_losses(); !losses.empty()) {
     std::vector<std::string> names(losses.begin(), losses.end());
-    return fmt::format("{}a loss of precision that the path rules out would be accepted too ({}): {}",
-                       all, joined(names, ", "), remedy(judgement));
+    return fmt::format(
+        "{}a loss of precision that the path rules out would be accepted too ({}): {}", all,
+        joined(names, ", "), remedy(judgement));
   }
   return {};
 }
@@ -224,8 +225,7 @@ void look_at_power(Judgement& judgement, const Values& values, const Acceptance&
           return promises_all(a.lse.radius);
         });
   }
-  judgement.trials =
-      try_wrong_answers(judgement.problem, values, judgement.path, accepted, given);
+  judgement.trials = try_wrong_answers(judgement.problem, values, judgement.path, accepted, given);
   if (!blind(judgement.trials) || judgement.trials.zeros == Fate::same) return;
   const CanTell sees = [&](const Problem& p, const Values& v, const Acceptance& a) {
     return !blind(try_wrong_answers(p, v, judgement.path, a, given));

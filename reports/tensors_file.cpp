@@ -194,6 +194,11 @@ class Reader {
     const std::string word = one ? "scales=tensor" : heads ? "scales=head" : "scales=token";
     line_ += " " + word;
     words_.emplace("scales", word);
+    // Only a cache has scales.
+    const auto format = format_of(content_.find("k")->dtype);
+    if (format && bytes_of(content_.find("k")->dtype) == 1) {
+      append("cache", fmt::format("cache={}", name_of(*format)));
+    }
   }
 
   /// The word of a line that says the same as a tensor of lengths.
