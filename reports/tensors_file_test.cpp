@@ -280,11 +280,11 @@ Problem scaled_file(const std::vector<Index>& shape, std::size_t count, std::str
 }
 
 TEST(TensorsFile, ScalesThatAreThereAreInForce) {
-  EXPECT_EQ(scaled_file({1}, 1, "").scales, Scales::tensor);
+  EXPECT_EQ(scaled_file({1, 1, 1, 1}, 1, "").scales, Scales::tensor);
   EXPECT_EQ(scaled_file({1, 2, 1, 1}, 2, "").scales, Scales::head);
   EXPECT_EQ(scaled_file({2, 2, 5, 1}, 20, "").scales, Scales::token);
-  EXPECT_EQ(scaled_file({1}, 1, "").cache, Format::e4m3);
-  EXPECT_THROW(scaled_file({1}, 1, "scales=none"), Error);
+  EXPECT_EQ(scaled_file({1, 1, 1, 1}, 1, "").cache, Format::e4m3);
+  EXPECT_THROW(scaled_file({1, 1, 1, 1}, 1, "scales=none"), Error);
   EXPECT_THROW(scaled_file({1, 1, 2, 1}, 2, ""), Error);
 }
 
