@@ -205,7 +205,12 @@ std::vector<Aim> aims_of(const Run& run, Operation operation,
   for (const auto& [kernels, alike] : smallest_of(run, operation)) {
     for (const auto& [input, cache] : formats_of(operation)) {
       for (const bool whole : {false, true}) {
-        Aim aim{cell_named(operation, kernels, input, cache, whole), alike, input, cache, whole};
+        Aim aim{cell_named(operation, kernels, input, cache, whole),
+                operation,
+                alike,
+                input,
+                cache,
+                whole};
         const auto cell = run.cells.find(aim.cell);
         const auto lost = spent.find(aim.cell);
         const std::uint64_t misses = lost == spent.end() ? 0 : lost->second;
