@@ -236,7 +236,7 @@ class Campaign {
       if (counts && ticket.drawn) settle(ticket);
       const bool closes = counts && count_safely(ticket);
       lock.lock();
-      if (counts && ticket.aim != nullptr && !hits(ticket)) plan_.missed(*ticket.aim);
+      if (counts && ticket.aim != nullptr) plan_.seen(*ticket.aim, ticket.test_case, ticket.seen);
       if (closes) closed_[ticket.property] = true;
       if (ticket.state == Ticket::State::lost) lost_ = std::min(lost_, ticket.number);
       if (ticket.drawn && ticket.state != Ticket::State::passed_over) --in_hand_;
@@ -262,12 +262,6 @@ class Campaign {
     if (declined == kOffered || once) return;
     declined = ticket.seen.verdict.outcome == Outcome::declined ? declined + 1 : kOffered;
     if (declined == kDeclinedFirst) once = true;
-  }
-
-  bool hits(const Ticket& ticket) const {
-    const Operation operation = *properties_[ticket.property]->central_to;
-    return is_sharp(operation, ticket.seen.verdict) &&
-           cell_of(operation, ticket.test_case, ticket.seen) == ticket.aim->cell;
   }
 
   /// A listener that throws (a full disk) ends the campaign, not the program.
