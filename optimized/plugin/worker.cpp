@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "optimized/plugin/abi.hpp"
 #include "optimized/plugin/fault_kinds.hpp"
@@ -27,6 +28,15 @@ std::string text_of(const char (&field)[kBytes]) {
 template <std::size_t kBytes>
 std::string said(const char (&field)[kBytes]) {
   return one_line(text_of(field));
+}
+
+/// One per line.
+std::vector<std::string> names_in(const std::string& lines) {
+  std::vector<std::string> names;
+  for (std::size_t at = 0, end = 0; (end = lines.find('\n', at)) != lines.npos; at = end + 1) {
+    names.push_back(one_line(lines.substr(at, end - at)));
+  }
+  return names;
 }
 
 class Client {
@@ -129,7 +139,10 @@ class Client {
         reply = plan.read(worker_->reply().data());
       }
       reply.counters = header.counters;
-      if (header.spent != 0) worker_.reset();
+      reply.kernels = names_in(text_of(header.kernels));
+      // A plugin may keep what it was refused during a fault (handles, buffers, sticky errors), and
+      // what it wrote astray may be its own: nothing that a later case shows may come of that.
+      if (header.faulted != 0) worker_.reset();
     }
     if (fault) {
       fault->what = std::string(name_of(operation)) + ": " + fault->what;

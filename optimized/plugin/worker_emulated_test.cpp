@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "optimized/plugin/fault_kinds.hpp"
 #include "optimized/plugin/test_cases.hpp"
@@ -189,6 +190,21 @@ TEST_F(WorkerStrays, AWorkerThatIsStartedAgainKeepsTheSetting) {
     expect(HANGS, "deadlock", "under numerics sm_90+worst:3, schedule 5, checks memcheck");
     expect(READS_BEHIND_K, "memcheck", "under numerics sm_90+worst:3, schedule 5");
   }
+}
+
+// The stub around a kernel asks for its handle once, at its first launch, and here during a fault.
+TEST_F(WorkerStrays, AKernelFirstLaunchedDuringAFaultIsSoundAfterIt) {
+  expect(FAULTS_THEN_SECOND, "memcheck", "strays.cu:");
+  const Reply next = run(LAUNCHES_SECOND);
+  EXPECT_FALSE(next.fault) << next.fault->kind << ": " << next.fault->what;
+}
+
+TEST_F(WorkerStrays, TheKernelsOfACallAreNamedByFirstLaunch) {
+  using Names = std::vector<std::string>;
+  const std::string in = "(anonymous namespace)::";
+  EXPECT_EQ(run(LAUNCHES_SECOND).kernels, (Names{in + "write_zeros", in + "write_second<2>"}));
+  EXPECT_EQ(run(BEHAVES_WELL).kernels, Names{in + "write_zeros"});
+  EXPECT_EQ(run(READS_BEHIND_K).kernels, (Names{in + "write_zeros", in + "touch"}));
 }
 
 TEST_F(WorkerStrays, WhatNoCheckerSees) {

@@ -22,6 +22,15 @@ __global__ void spin(volatile float* o) {
   }
 }
 
+__global__ void count_up(volatile float* o) {
+  while (true) o[0] = o[0] + 1;
+}
+
+template <int kNumber>
+__global__ void write_second(float* o) {
+  *o = 0 * kNumber;
+}
+
 __global__ void reach_unsupported(float* o) {
   asm volatile("multimem.red.release.sys.global.add.u32 [%0], 1;" ::"l"(o));
 }
@@ -52,6 +61,12 @@ std::int32_t prefill(const AttestAttention* a) {
   if (behaviour == CHANGES_Q) touch<<<1, 64, 0, stream>>>(q, q + 1);
   if (behaviour == WRITES_NULL) touch<<<1, 64, 0, stream>>>(q, nullptr);
   if (behaviour == REACHES_UNSUPPORTED) reach_unsupported<<<1, 64, 0, stream>>>(o);
+  if (behaviour == FAULTS_THEN_SECOND) touch<<<1, 64, 0, stream>>>(q, nullptr);
+  if (behaviour == FAULTS_THEN_SECOND || behaviour == LAUNCHES_SECOND) {
+    write_second<2><<<1, 1, 0, stream>>>(o);
+    return static_cast<std::int32_t>(cudaGetLastError());
+  }
+  if (behaviour == SPINS) count_up<<<1, 1, 0, stream>>>(o);
   if (behaviour == HANGS) spin<<<1, 64, 0, stream>>>(o);
   // More threads than a block can have: an error that only the runtime's state remembers.
   if (behaviour == DIVIDES_BY_ZERO) touch<<<1, 4096, 0, stream>>>(q, o);
