@@ -24,7 +24,6 @@ struct Ticket {
   std::optional<Setting> setting;
   Observation seen;
   std::vector<std::string> declines;                            // why earlier draws were declined
-  std::optional<std::pair<Case, Observation>> first_draw = {};  // when it was
   enum class State : std::uint8_t { ran, passed_over, lost } state = State::passed_over;
 };
 

@@ -252,7 +252,7 @@ typedef struct AttestPrecision {
                                      to p_format, and O is not divided. Not with sums_cast */
   uint32_t scores_format; /* what q.k is rounded to, and perhaps again whatever is made of it before
                              the exponential; ATTEST_F32, which is 0: nothing of the kind */
-  uint64_t reserved[7]; /* 0 */
+  uint64_t reserved[7];   /* 0 */
 } AttestPrecision;
 
 /* Return 0 for success. Any other value is a fault of the subject, reported with last_error(). */

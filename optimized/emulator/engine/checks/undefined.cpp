@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "optimized/emulator/engine/checks/state.hpp"
 #include "optimized/emulator/engine/checks/undefined_bits.hpp"
-#include "optimized/emulator/engine/liveness.hpp"
 #include "optimized/emulator/engine/spelling.hpp"
 
 namespace attest::emulator {
@@ -24,85 +22,8 @@ using Values = Undefined::Values;
 
 namespace {
 
-/// Results are undefined where an operand is (undefined_bits.hpp), and nothing else happens. Any
-/// other instruction uses what it reads.
-constexpr std::array kPasses{
-    "abs",      "add",  "addc",  "and",  "bfe", "bfi",   "bfind", "bmsk", "brev",  "clz", "cnot",
-    "copysign", "cos",  "cvt",   "cvta", "div", "dp2a",  "dp4a",  "ex2",  "fma",   "fns", "lg2",
-    "lop3",     "mad",  "mad24", "madc", "max", "min",   "mov",   "mul",  "mul24", "neg", "not",
-    "or",       "popc", "prmt",  "rcp",  "rem", "rsqrt", "sad",   "set",  "setp",  "shf", "shl",
-    "shr",      "sin",  "slct",  "sqrt", "sub", "subc",  "szext", "tanh", "testp", "xor"};
-
 bool has(const Instruction& i, std::string_view modifier) {
   return std::find(i.modifiers.begin(), i.modifiers.end(), modifier) != i.modifiers.end();
-}
-
-Role role_of(const Instruction& i) {
-  const bool matrix = i.opcode == "ldmatrix" || (i.opcode == "wmma" && has(i, "load"));
-  if (i.opcode == "ld" || i.opcode == "ldu" || matrix) return Role::loads;
-  if (i.opcode == "st") return Role::stores;
-  if (i.opcode == "shfl") return Role::shuffles;
-  if (i.opcode == "vote" || i.opcode == "match" || i.opcode == "redux") return Role::combines;
-  if (i.opcode == "selp") return Role::selects;
-  constexpr std::array kMatrices{"mma", "wmma", "movmatrix", "stmatrix"};
-  if (std::find(kMatrices.begin(), kMatrices.end(), i.opcode) != kMatrices.end())
-    return Role::matrices;
-  return std::find(kPasses.begin(), kPasses.end(), i.opcode) != kPasses.end() ? Role::passes
-                                                                              : Role::uses;
-}
-
-/// An instruction that does nothing but compute registers from registers and parameters.
-bool only_computes(const Instruction& i) {
-  const Role role = role_of(i);
-  return role == Role::passes || role == Role::selects || (i.opcode == "ld" && has(i, "param"));
-}
-
-/// Where the ways from a forward branch meet, if all of them only compute; or 0. Then the branch
-/// is but a selection, as a compiler may have written it.
-u32 meeting_of(const ptx::Function& f, u32 branch) {
-  u32 end = branch + 1;
-  for (u32 n = branch; n < end && n < f.body.size(); ++n) {
-    const Instruction& i = f.body[n];
-    if (i.opcode != "bra") {
-      if (!only_computes(i)) return 0;
-      continue;
-    }
-    if (i.operands.empty() || i.operands[0].kind != Operand::Kind::label) return 0;
-    const u64 target = u64(i.operands[0].immediate);
-    if (target <= n || target >= f.body.size()) return 0;
-    end = std::max(end, u32(target));
-  }
-  return end;
-}
-
-const Step& step_of(Undefined& u, const ptx::Function& f, u32 n) {
-  const Instruction& i = f.body[n];
-  const auto [it, fresh] = u.steps.try_emplace(&i);
-  Step& step = it->second;
-  if (!fresh) return step;
-  step.role = role_of(i);
-  step.to_call = has(i, "param") || has(i, "param::func");
-  step.spelling = spell(i).spelling;
-  ptx::Function alone;  // without its guard, which is looked at apart
-  alone.body.push_back(i);
-  alone.body[0].guard = ptx::kNoRegister;
-  const RegisterUses uses(alone);
-  const auto reads = uses.reads(0), writes = uses.writes(0);
-  step.reads.assign(reads.begin(), reads.end()), step.writes.assign(writes.begin(), writes.end());
-  if (i.opcode == "bra") step.meeting = meeting_of(f, n);
-  return step;
-}
-
-u64 bits_of_register(const Warp& w, Register r) {
-  const ptx::Type type = w.frame->code->function->registers[r].type;
-  const u32 width = type == ptx::Type::pred ? 1 : u32(ptx::size_of(type)) * 8;
-  return width >= 64 ? ~u64{0} : (u64{1} << width) - 1;
-}
-
-void drop(Values& values, Register r) {
-  if (r >= values.by_register.size() || values.by_register[r] == nullptr) return;
-  values.by_register[r].reset();
-  --values.count;
 }
 
 /// The instruction that `op` belongs to uses values of the origin.
@@ -116,7 +37,8 @@ void tell(Undefined& u, Warp& w, const Op& op, u32 index) {
   origin.told = true;
   for (auto& [frame, values] : u.frames) {
     for (Register r = 0; r < values.by_register.size(); ++r) {
-      if (values.by_register[r] && values.by_register[r]->origin == index) drop(values, r);
+      if (values.by_register[r] && values.by_register[r]->origin == index)
+        drop_undefined(values, r);
     }
     std::erase_if(values.doubts, [&](const Undefined::Doubt& d) { return d.origin == index; });
   }
@@ -373,88 +295,10 @@ class Follow {
 
 }  // namespace
 
-std::vector<Operand> parts_of(const Operand& o) {
-  return o.kind == Operand::Kind::vector ? o.elements : std::vector<Operand>{o};
-}
-
-Values& undefined_values(Undefined& u, const Warp& w) {
-  Values& values = u.frames[w.frame];
-  const std::size_t count = w.frame->code->function->registers.size();
-  if (values.by_register.size() != count) {
-    values = {};
-    values.by_register.resize(count);
-  }
-  values.warp = w.index;
-  return values;
-}
-
-void show_tracking(Undefined& u, Warp& w) {
-  u32 count = 0;
-  for (const auto& [frame, values] : u.frames) {
-    if (values.warp == w.index) count += values.count + u32(values.doubts.size());
-  }
-  w.watching->tracks = count != 0;
-  if (count == 0) w.watching->hollow = 0;
-}
-
-void put_undefined(Undefined& u, const Warp& w, Register r, u32 on, const u64* bits, u32 origin) {
-  Values& values = undefined_values(u, w);
-  if (r >= values.by_register.size()) return;
-  const u64 width = bits_of_register(w, r);
-  u32 lanes = 0;
-  for (u32 left = on; left; left &= left - 1) {
-    const u32 l = u32(__builtin_ctz(left));
-    lanes |= u32((bits[l] & width) != 0) << l;
-  }
-  std::unique_ptr<Shadow>& shadow = values.by_register[r];
-  if (shadow == nullptr) {
-    if (lanes == 0) return;
-    shadow = std::make_unique<Shadow>();
-    ++values.count;
-  }
-  for (u32 left = on; left; left &= left - 1) {
-    const u32 l = u32(__builtin_ctz(left));
-    shadow->bits[l] = bits[l] & width;
-  }
-  shadow->lanes = (shadow->lanes & ~on) | lanes;
-  if (lanes != 0) shadow->origin = origin;
-  if (shadow->lanes == 0) drop(values, r);
-}
-
-void forget_undefined(Block& block) {
-  Undefined& u = block.checks->undefined;
-  u.frames.clear();
-  u.origins.clear();
-  for (Watching& v : block.checks->watching) v.tracks = v.hollow = 0;
-}
-
-namespace {
-
-u32 origin_index(const Undefined& u, const Op& op) {
-  const auto it = std::find_if(u.origins.begin(), u.origins.end(),
-                               [&](const Undefined::Origin& o) { return o.op == &op; });
-  return u32(it - u.origins.begin());
-}
-
-}  // namespace
-
-bool is_news(Block& block, const Op& op) {
-  const Undefined& u = block.checks->undefined;
-  const u32 index = origin_index(u, op);
-  return index == u.origins.size() || !u.origins[index].told;
-}
-
 void use_stored(const Op& op, Warp& w) {
   Undefined& u = w.block->checks->undefined;
   tell(u, w, op, u.stored_origin);
   show_tracking(u, w);
-}
-
-u32 origin_of(const Op& op, Warp& w, u32 lane, std::string what) {
-  Undefined& u = w.block->checks->undefined;
-  const u32 index = origin_index(u, op);
-  if (index == u.origins.size()) u.origins.push_back({&op, lane, std::move(what)});
-  return index;
 }
 
 void track_undefined(const Op& op, Warp& w) {

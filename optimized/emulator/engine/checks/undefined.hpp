@@ -65,6 +65,12 @@ u32 origin_of(const Op& op, Warp& warp, u32 lane, std::string what);
 /// The store under way takes its undefined values to where others see them.
 void use_stored(const Op& op, Warp& warp);
 
+/// What instruction n of a function does (undefined_steps.cpp).
+const Undefined::Step& step_of(Undefined& u, const ptx::Function& function, u32 n);
+
+/// All bits that a register has.
+u64 bits_of_register(const Warp& warp, ptx::Register r);
+void drop_undefined(Undefined::Values& values, ptx::Register r);
 Undefined::Values& undefined_values(Undefined& u, const Warp& warp);
 /// The register's `on` lanes hold these bits.
 void put_undefined(Undefined& u, const Warp& warp, ptx::Register r, u32 on, const u64* bits,
