@@ -111,7 +111,8 @@ Index draw_splits(const Problem& p) {
 
 void draw_memory(Problem& p, const Needs& needs, Index percent) {
   if (chance(percent)) p.layout = Layout::bthd;
-  if (chance(percent)) p.strided = static_cast<std::uint32_t>(pick_between(1, (1 << kStridedCount) - 1));
+  if (chance(percent))
+    p.strided = static_cast<std::uint32_t>(pick_between(1, (1 << kStridedCount) - 1));
   if (chance(percent)) p.spare_slots = pick({Index{1}, Index{2}, Index{3}, Index{16}, Index{17}});
   if (needs.few_queries || (needs.splits && chance(10 + percent))) p.splits = draw_splits(p);
   if (needs.sequence || needs.no_attention || needs.path) {

@@ -22,10 +22,9 @@ bool accepts(const Subject& subject, Operation operation, const Problem& problem
 }
 
 /// What is searched together, slowest first: whatever a kernel may insist on.
-constexpr std::string_view kSearched[] = {"empty_row", "window",   "cache",    "head_dim",
-                                          "formats",   "page_size", "heads",   "lse",
-                                          "empty_lse", "causal",   "kv_lengths", "splits",
-                                          "seqlen_q"};
+constexpr std::string_view kSearched[] = {"empty_row",  "window", "cache",   "head_dim",  "formats",
+                                          "page_size",  "heads",  "lse",     "empty_lse", "causal",
+                                          "kv_lengths", "splits", "seqlen_q"};
 // Of dimensions with many values only the first are combined; the others are tried alone later.
 constexpr std::size_t kCombined[] = {1, 2, 3, 20, 5, 5, 2, 2, 2, 2, 2, 2, 2};
 
