@@ -2,14 +2,14 @@
 // keys.
 // Why: a kernel that spills S = Q K^T or its weights, in whatever format, writes at least one byte
 // for each visible (query, key). All else that it may write goes with the queries alone (O, LSE) or
-// with the keys alone (packed copies of K and V, and whatever is cleared for them), in tiles or not:
-// f(queries) + g(keys). So W(2q, 2k) - W(2q, k) - W(q, 2k) + W(q, k) is 0 without a score matrix,
-// and with one at least what the same difference is of the numbers of scores. Both are counted
-// exactly, so there is no bound.
-// One thing else grows with both: partial results of keys in parts, v_depth + 2 numbers of four
-// bytes per row and part. A part of fewer than 64 keys (the smallest tile in use on that axis) would
-// be no use, so where these could be more than a byte per score as many are allowed.
-// Sees: T x T arrays in global memory, materialised masks and biases, spilled score tiles.
+// with the keys alone (packed copies of K and V, and whatever is cleared for them), in tiles or
+// not: f(queries) + g(keys). So W(2q, 2k) - W(2q, k) - W(q, 2k) + W(q, k) is 0 without a score
+// matrix, and with one at least what the same difference is of the numbers of scores. Both are
+// counted exactly, so there is no bound. One thing else grows with both: partial results of keys in
+// parts, v_depth + 2 numbers of four bytes per row and part. A part of fewer than 64 keys (the
+// smallest tile in use on that axis) would be no use, so where these could be more than a byte per
+// score as many are allowed. Sees: T x T arrays in global memory, materialised masks and biases,
+// spilled score tiles.
 #include <fmt/format.h>
 
 #include "properties/ask.hpp"
@@ -50,7 +50,6 @@ Verdict no_score_matrix(const Subject& subject, const Problem& problem, const Va
   if (const auto refused = refusal(subject, Operation::prefill, grown(problem, 1, 1))) {
     return *refused;
   }
-  if (problem.scales != Scales::none) return vacuous("keys are doubled without their scales");
   constexpr double kLeastPart = 64, kWordBytes = 4;
   const double partial = static_cast<double>(problem.v_depth + 2) * kWordBytes / kLeastPart;
   Index scores = 0, written = 0;
@@ -64,6 +63,10 @@ Verdict no_score_matrix(const Subject& subject, const Problem& problem, const Va
       if (keys == 2) {
         more.k = twice(values.k);
         more.v = twice(values.v);
+        if (problem.scales == Scales::token) {
+          more.k_scales = twice(*values.k_scales);
+          more.v_scales = twice(*values.v_scales);
+        }
       }
       const Answer answer = ask(subject, Operation::prefill, p, more);
       if (answer.instead) return *answer.instead;
