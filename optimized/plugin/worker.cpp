@@ -42,7 +42,8 @@ std::vector<std::string> names_in(const std::string& lines) {
 
 class Client {
  public:
-  explicit Client(const WorkerOptions& options) : options_(options) {
+  explicit Client(const WorkerOptions& options)
+      : options_(options), order_of_check_(options.emulator.schedule) {
     start();
     const auto& greeting = worker_->reply().at<const ReplyHeader>(0);
     offers_ = greeting.offers;
@@ -69,7 +70,13 @@ class Client {
     const auto numerics = emulator::parse_numerics(setting.numerics, problem);
     if (!numerics) throw Error(problem);
     options_.emulator.numerics = *numerics;
-    options_.emulator.schedule = setting.schedule;
+    order_of_check_ = setting.schedule;
+    reorder(0);
+  }
+
+  void reorder(std::uint64_t turn) {
+    constexpr std::uint64_t kFarApart = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
+    options_.emulator.schedule = order_of_check_ ^ (turn * kFarApart);
     untold_ = print(emulator_options(options_));
   }
 
@@ -191,6 +198,7 @@ class Client {
   Description description_;
   std::uint32_t offers_ = 0;
   bool emulated_ = false;
+  std::uint64_t order_of_check_;
   std::string untold_;  // options for the emulator that go with the next call
   // A property asks, then calls, then may ask the same again: the last answer per operation.
   struct Answer {
@@ -241,6 +249,7 @@ Subject subject_of(const std::shared_ptr<Client>& client) {
   }
   if (client->emulated()) {
     subject.begin_under = [client](const Setting& setting) { client->begin_under(setting); };
+    subject.reorder = [client](std::uint64_t turn) { client->reorder(turn); };
   }
   return subject;
 }

@@ -194,7 +194,8 @@ Needs needs_of(std::string_view property) {
   const bool append = property == "append_writes_its_slots";
   needs.pages = needs.path || property == "copied_pages";
   needs.narrow = needs.pages || needs.few_queries || append || needs.neighbours ||
-                 property == "causality" || property == "convexity" || property == "rerun";
+                 property == "causality" || property == "convexity" || property == "rerun" ||
+                 property == "batch_invariance" || property == "visible_nonfinite";
   needs.served = needs.few_queries || append ? 50 : needs.narrow || needs.sequence ? 25 : 0;
   needs.turns = needs.path || append;
   return needs;
