@@ -36,9 +36,9 @@ constexpr auto kProgressEvery = std::chrono::milliseconds(100);
 // judged on as many cases as others. As often as it takes to find one of 20 in 96 of 100 tries:
 // 1 - 0.95^64.
 constexpr std::uint64_t kDrawsMost = 64;
-// A property whose first cases were all declined, each with all its draws, is not offered: from
-// then on a case is drawn once. A subject that accepts one in 20 is mistaken for one that accepts
-// none once in 20,000 runs.
+// A property whose first cases were all declined, each with all its draws, is not served: it is
+// closed, and its share of the budget goes to the others. A subject that accepts one in 20 is
+// mistaken for one that accepts none once in 20,000 runs.
 constexpr std::uint64_t kDeclinedFirst = 3;
 constexpr std::uint64_t kOffered = kDeclinedFirst + 1;
 // Draws of one case are as far apart as indices of a campaign never are.
@@ -70,7 +70,7 @@ class Campaign {
     }
     closed_.resize(properties_.size());
     declined_first_.resize(properties_.size());
-    once_ = std::vector<std::atomic<bool>>(properties_.size());
+    unserved_ = std::vector<std::atomic<bool>>(properties_.size());
     open_tallies(run_, properties_);
   }
 
@@ -173,16 +173,16 @@ class Campaign {
       if (ticket.aim != nullptr && draw < kAimedDraws) {
         ticket.test_case = aimed(ticket.test_case, *ticket.aim);
       }
-      ticket.test_case = fitted(ticket.test_case, properties_[ticket.property]->name, subject, served_);
+      ticket.test_case =
+          fitted(ticket.test_case, properties_[ticket.property]->name, subject, served_);
       check_once(subject, ticket);
       const Verdict& verdict = ticket.seen.verdict;
-      if (verdict.outcome != Outcome::declined || once_[ticket.property]) return;
+      if (verdict.outcome != Outcome::declined || unserved_[ticket.property]) return;
       if (draw + 1 == kDrawsMost) return;
       if (stop_) {
         ticket.state = Ticket::State::lost;
         return;
       }
-      if (draw == 0) ticket.first_draw = std::pair(ticket.test_case, ticket.seen);
       ticket.declines.push_back(verdict.why);
     }
   }
@@ -234,9 +234,11 @@ class Campaign {
       const bool counts = ticket.state == Ticket::State::ran && !closed_[ticket.property] && !deaf_;
       lock.unlock();
       if (counts && ticket.drawn) settle(ticket);
-      const bool closes = counts && count_safely(ticket);
+      // What is not offered leaves its share of the budget to the others.
+      const bool closes =
+          counts && (count_safely(ticket) || (ticket.drawn && unserved_[ticket.property]));
       lock.lock();
-      if (counts && ticket.aim != nullptr && !hits(ticket)) plan_.missed(*ticket.aim);
+      if (counts && ticket.aim != nullptr) plan_.seen(*ticket.aim, ticket.test_case, ticket.seen);
       if (closes) closed_[ticket.property] = true;
       if (ticket.state == Ticket::State::lost) lost_ = std::min(lost_, ticket.number);
       if (ticket.drawn && ticket.state != Ticket::State::passed_over) --in_hand_;
@@ -250,24 +252,13 @@ class Campaign {
     counting_ = false;
   }
 
-  /// In the order of the numbers: whether later cases of the property are drawn once, and that the
-  /// draws of a case that was taken before this was known do not count.
-  void settle(Ticket& ticket) {
-    std::atomic<bool>& once = once_[ticket.property];
+  /// In the order of the numbers: whether the property is served at all.
+  void settle(const Ticket& ticket) {
+    std::atomic<bool>& unserved = unserved_[ticket.property];
     std::uint64_t& declined = declined_first_[ticket.property];
-    if (once && ticket.first_draw) {
-      std::tie(ticket.test_case, ticket.seen) = *ticket.first_draw;
-      ticket.declines.clear();
-    }
-    if (declined == kOffered || once) return;
+    if (declined == kOffered || unserved) return;
     declined = ticket.seen.verdict.outcome == Outcome::declined ? declined + 1 : kOffered;
-    if (declined == kDeclinedFirst) once = true;
-  }
-
-  bool hits(const Ticket& ticket) const {
-    const Operation operation = *properties_[ticket.property]->central_to;
-    return is_sharp(operation, ticket.seen.verdict) &&
-           cell_of(operation, ticket.test_case, ticket.seen) == ticket.aim->cell;
+    if (declined == kDeclinedFirst) unserved = true;
   }
 
   /// A listener that throws (a full disk) ends the campaign, not the program.
@@ -383,7 +374,7 @@ class Campaign {
 
   // Touched only by the thread that counts, and when all are joined.
   Run run_;
-  std::vector<std::atomic<bool>> once_;        // by property: draw once; set by whoever counts
+  std::vector<std::atomic<bool>> unserved_;    // by property; set by whoever counts
   std::vector<std::uint64_t> declined_first_;  // by property: cases declined before one was not
   bool deaf_ = false;                          // a listener threw: nothing more counts
   std::uint64_t done_ = 0;                     // behind the highest number that is part of the run

@@ -52,6 +52,11 @@ const Aim* Plan::aim(std::uint64_t index) const {
   return aims.empty() ? nullptr : &aims[nth % aims.size()];
 }
 
+void Plan::seen(const Aim& aim, const Case& test_case, const Observation& seen) {
+  const bool there = cell_of(aim.operation, test_case, seen) == aim.cell;
+  if (!there || !is_sharp(aim.operation, seen.verdict)) ++spent_[aim.cell];
+}
+
 void Plan::counted(std::uint64_t index, const Run& run) {
   if (index % (kRound * properties_.size()) != 0) return;
   const std::uint64_t planned = round_of(index) + 1;

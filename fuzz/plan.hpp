@@ -25,8 +25,9 @@ class Plan {
 
   /// All cases below `index` have been counted into `run`.
   void counted(std::uint64_t index, const Run& run);
-  /// An aimed case was counted that did not come to its cell, or was not sharp there.
-  void missed(const Aim& aim) { ++spent_[aim.cell]; }
+  /// An aimed case was counted. It is spent when it did not come to its cell, or was not sharp
+  /// there.
+  void seen(const Aim& aim, const Case& test_case, const Observation& seen);
 
  private:
   std::uint64_t round_of(std::uint64_t index) const;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr Index kKeysMost = 256;          // of an aimed case: a few tiles
 constexpr Index kProductsMost = 1 << 22;  // of an aimed case, as of those that are drawn
-constexpr std::uint64_t kMissesMost = 2;  // a cell that was never reached is then given up
+constexpr std::uint64_t kMissesMost = 3;  // a cell that was never reached is then given up
 
 bool is_attention(Operation operation) {
   return operation == Operation::prefill || operation == Operation::decode;
@@ -131,7 +131,7 @@ Case likened(const Case& drawn, const Aim& aim, bool all) {
   p.cache = std::nullopt;
   p.scales = Scales::none;
   if (aim.cache != aim.input) {
-    constexpr std::array kScales{Scales::tensor, Scales::head, Scales::token};
+    constexpr std::array kScales{Scales::tensor, Scales::head, Scales::token, Scales::none};
     p.cache = aim.cache;
     if (is_narrow(aim.cache)) p.scales = kScales[drawn.seed / 2 % kScales.size()];
   }
@@ -205,7 +205,12 @@ std::vector<Aim> aims_of(const Run& run, Operation operation,
   for (const auto& [kernels, alike] : smallest_of(run, operation)) {
     for (const auto& [input, cache] : formats_of(operation)) {
       for (const bool whole : {false, true}) {
-        Aim aim{cell_named(operation, kernels, input, cache, whole), alike, input, cache, whole};
+        Aim aim{cell_named(operation, kernels, input, cache, whole),
+                operation,
+                alike,
+                input,
+                cache,
+                whole};
         const auto cell = run.cells.find(aim.cell);
         const auto lost = spent.find(aim.cell);
         const std::uint64_t misses = lost == spent.end() ? 0 : lost->second;

@@ -26,6 +26,7 @@ std::string cell_of(Operation operation, const Case& test_case, const Observatio
 /// What a case is to be like so that it comes to a cell.
 struct Aim {
   std::string cell;
+  Operation operation = Operation::prefill;
   Case alike;  // one that came to the same kernels
   Format input = Format::f32, cache = Format::f32;
   bool whole_tiles = false;

@@ -42,7 +42,7 @@ TEST(Steering, CountsCellsAndStrata) {
   EXPECT_TRUE(seen_once(Sight::unknown).sight.empty()) << "where one key is seen, none could tell";
 }
 
-TEST(Steering, WhatNobodyReachedIsAimedAtFirstAndGivenUpAfterTwoMisses) {
+TEST(Steering, WhatNobodyReachedIsAimedAtFirstAndGivenUpAfterThreeMisses) {
   const attest::Run run = seen_once(Sight::sharp);
   std::map<std::string, std::uint64_t> spent;
   std::set<std::string> cells;
@@ -51,7 +51,7 @@ TEST(Steering, WhatNobodyReachedIsAimedAtFirstAndGivenUpAfterTwoMisses) {
   EXPECT_TRUE(cells.contains("decode mma_decode in=f16 cache=i8"));
   EXPECT_EQ(aims_of(run, Operation::decode, spent, 1000).back().cell, "decode mma_decode in=f16")
       << "the only one that has a sharp case";
-  for (const std::string& cell : cells) spent[cell] = 2;
+  for (const std::string& cell : cells) spent[cell] = 3;
   const auto left = aims_of(run, Operation::decode, spent, 1000);
   ASSERT_EQ(left.size(), 1U);
   EXPECT_EQ(left[0].cell, "decode mma_decode in=f16");

@@ -47,7 +47,7 @@ Verdict judge_agreement(const Subject& subject, Operation operation, const Probl
   const PrecisionPath path = precision_of(subject, operation, problem);
   const Acceptance accepted = acceptance(problem, values, path);
   Verdict verdict = judged(problem, answer.reply, accepted);
-  if (verdict.outcome == Outcome::holds) measure_power(problem, values, accepted, verdict);
+  if (verdict.outcome == Outcome::holds) measure_power(problem, values, path, accepted, verdict);
   if (verdict.outcome == Outcome::vacuous && verdict.unbounded > 0) verdict.sight = Sight::blind;
   if (verdict.outcome == Outcome::violated) {
     verdict.refused_by = refused_by(problem, values, answer.reply, path);

@@ -10,6 +10,7 @@ using Explanation = std::string(const Subject&, const Problem&, const Values&);
 
 Check append_writes_its_slots;
 Check batch_independence;
+Check batch_invariance;
 Check cached_equals_recomputed;
 Check cached_work;
 Check causality;
@@ -25,6 +26,7 @@ Check recovered_weights;
 Check rerun;
 Check row_sums;
 Check variance_scaling;
+Check visible_nonfinite;
 Check work_grows_with_scores;
 
 Explanation explain_decode_agreement;

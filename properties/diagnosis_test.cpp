@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "properties/domains/domain.hpp"
 #include "properties/excerpt.hpp"
 #include "properties/fills.hpp"
@@ -91,6 +93,43 @@ TEST(Diagnosis, CoarserArithmeticThanDeclaredIsNamed) {
   // Where the first weights are few, their sum is off by more than any order explains.
   expect_said(remarks(modelled(kLong, "fa2 block=32 sums_cast"), "fa2 block=32"),
               "everything would be accepted if the path says sums_cast");
+}
+
+TEST(Diagnosis, WhatEagerFrameworksRoundIsNamed) {
+  const std::string divided = "p_format=bf16 block=160 normalize_before_cast";
+  expect_said(remarks(modelled(kLong, divided), "p_format=bf16 block=160"),
+              "everything would be accepted if the path says normalize_before_cast");
+  expect_said(remarks(modelled(kLong, divided), "f32"), "the path says p_format=bf16:");
+  const std::string scored = "q=1x2x40x16 kv=1x150x16 in=bf16 out=bf16 seed=5 scale=2";
+  expect_said(remarks(modelled(scored, "p_format=bf16 scores_format=bf16"), "p_format=bf16"),
+              "everything would be accepted if the path says scores_format=bf16");
+}
+
+// A wider bound alone is no reason to name a path.
+TEST(Diagnosis, APathThatIsMerelyWiderIsNotNamed) {
+  const std::string line = "q=1x2x40x16 kv=1x150x16 in=bf16 out=f32 seed=5 scale=1";
+  const std::string scores =
+      remarks(modelled(line, "p_format=bf16 scores_format=f16"), "p_format=bf16");
+  EXPECT_EQ(scores.find("sums_cast"), std::string::npos) << scores;
+  const std::string e4m3 = remarks(modelled(line, "p_format=e4m3"), "p_format=bf16");
+  EXPECT_EQ(e4m3.find("sums_cast"), std::string::npos) << e4m3;
+  expect_said(e4m3, "p_format=e4m3");
+}
+
+TEST(Diagnosis, RowsInAnotherPlaceAreNamed) {
+  const Asked right = modelled("q=1x3x9x8 kv=1x20x8 in=bf16 out=bf16 seed=3", "p_format=bf16");
+  Asked heads = right, rows = right, nan = right;
+  for (Index i = 0; i < 9; ++i) {
+    for (Index c = 0; c < 8; ++c) {
+      for (Index h = 0; h < 3; ++h) heads.o.set(0, h, i, c, right.o.at(0, (h + 1) % 3, i, c));
+      rows.o.set(0, 1, i, c, right.o.at(0, 1, i == 8 ? 8 : i ^ 1, c));
+      nan.o.set(0, 2, 4, c, std::numeric_limits<double>::quiet_NaN());
+    }
+  }
+  expect_said(remarks(heads, "p_format=bf16"), "heads look permuted");
+  expect_said(remarks(rows, "p_format=bf16"), "rows look permuted");
+  expect_said(remarks(nan, "p_format=bf16"),
+              "hold nothing but NaN, the first of them batch 0, head 2, row 4");
 }
 
 TEST(Diagnosis, ConventionsAreNamed) {

@@ -130,6 +130,54 @@ std::vector<Mistake> mistakes_in_masks_and_scores() {
   };
 }
 
+/// NaN is taken for a row without keys.
+void forget_nan(const Problem&, Reply& reply) {
+  for (Index n = 0; n < reply.o.count(); ++n) {
+    if (std::isnan(reply.o.at(n))) reply.o.set(n, 0);
+  }
+}
+
+/// Keys are split by the longest sequence of the batch, which moves the last bit of some sums.
+void round_by_longest(const Problem& problem, Reply& reply) {
+  for (Index n = 0; problem.keys % 2 == 1 && n < reply.o.count(); ++n) {
+    reply.o.set_bits(n, reply.o.bits(n) ^ 1U);
+  }
+}
+
+/// Sums are added in the order in which blocks come, which is another for every schedule.
+Subject ordered_by_schedule() {
+  Subject subject = oracle_subject();
+  const auto order = std::make_shared<std::uint64_t>(0);
+  subject.begin_under = [order](const Setting& setting) { *order = setting.schedule; };
+  subject.reorder = [order](std::uint64_t turn) { *order = turn; };
+  const auto right = subject.prefill;
+  subject.prefill = subject.decode = [=](const Problem& p, const Values& values, Poison poison) {
+    Reply reply = right(p, values, poison);
+    reply.o.set_bits(0, reply.o.bits(0) ^ static_cast<std::uint32_t>(*order % 2));
+    return reply;
+  };
+  return subject;
+}
+
+std::vector<Mistake> mistakes_in_bits() {
+  return {
+      {"NaN is taken for an empty row", {"visible_nonfinite"}, [] { return spoiling(forget_nan); }},
+      {"a NaN in one row of q reaches the next",
+       {"visible_nonfinite"},
+       [] {
+         return spoiling([](const Problem&, Reply& r) {
+           for (Index n = r.o.count() - 1; n > 0; --n) {
+             if (std::isnan(r.o.at(n - 1))) r.o.set_bits(n, r.o.bits(n - 1));
+           }
+         });
+       }},
+      {"keys are split by the longest sequence",
+       {"batch_invariance"},
+       [] { return spoiling(round_by_longest); }},
+      {"sums follow the order of the blocks", {"rerun"}, ordered_by_schedule},
+  };
+}
+
 std::vector<Mistake> mistakes_in_replies() {
   const auto runs = std::make_shared<int>(0);
   return {
@@ -356,8 +404,8 @@ std::vector<Mistake> mistakes_in_projections() {
 
 std::vector<Mistake> mistakes() {
   std::vector<Mistake> all = mistakes_in_masks_and_scores();
-  for (const auto& more : {mistakes_in_replies(), mistakes_with_memory(), mistakes_in_caches(),
-                           mistakes_in_projections(), mistakes_in_costs()}) {
+  for (const auto& more : {mistakes_in_replies(), mistakes_in_bits(), mistakes_with_memory(),
+                           mistakes_in_caches(), mistakes_in_projections(), mistakes_in_costs()}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 
+#include "reference/formats.hpp"
 #include "reference/precision_text.hpp"
 #include "reference/text.hpp"
 #include "reference/validity.hpp"
@@ -91,8 +92,16 @@ std::vector<Reading> other_paths(const Problem& problem, const PrecisionPath& pa
     readings.path(fmt::format("p_format={}", name_of(format)),
                   [&](PrecisionPath& p) { p.p_format = format; });
   }
-  readings.path(path.sums_cast ? "nothing of sums_cast" : "sums_cast",
-                [](PrecisionPath& p) { p.sums_cast = !p.sums_cast; });
+  readings.path(path.sums_cast ? "nothing of sums_cast" : "sums_cast", [](PrecisionPath& p) {
+    p.sums_cast = !p.sums_cast;
+    p.normalize_before_cast = p.normalize_before_cast && !p.sums_cast;
+  });
+  readings.path(
+      path.normalize_before_cast ? "nothing of normalize_before_cast" : "normalize_before_cast",
+      [](PrecisionPath& p) {
+        p.normalize_before_cast = !p.normalize_before_cast;
+        p.sums_cast = false;
+      });
   if (problem.splits > 1) {
     for (const Index part : {kEvenParts, kPowerOfTwoParts}) {
       readings.path("part=" + print_part(part), [&](PrecisionPath& p) { p.part = part; });
@@ -134,13 +143,16 @@ std::vector<Reading> coarser_paths(const Problem& problem, const PrecisionPath& 
     p.tanh_error = std::max(p.tanh_error, approximate.tanh_error);
     p.division_error = std::max(p.division_error, approximate.division_error);
   };
-  if (!path.sums_cast && path.p_format != Format::f32) {
+  if (!path.sums_cast && !path.normalize_before_cast && path.p_format != Format::f32) {
     readings.path("sums_cast", [](PrecisionPath& p) { p.sums_cast = true; });
   }
   readings.path("the errors of fast math's functions (those of fa2)", functions);
-  std::vector<Format> formats;
-  if (path.p_format == Format::f32) formats = {Format::f16, Format::bf16};
-  if (path.p_format == Format::f16) formats = {Format::bf16};
+  std::vector<Format> formats, scores;
+  for (const Format format : {Format::f16, Format::bf16, Format::e4m3, Format::e5m2}) {
+    if (unit_roundoff(format) > unit_roundoff(path.p_format)) formats.push_back(format);
+    const bool coarser = unit_roundoff(format) > unit_roundoff(path.scores_format);
+    if (coarser && bytes_of(format) == 2) scores.push_back(format);
+  }
   for (const Format format : formats) {
     readings.path(fmt::format("p_format={}", name_of(format)),
                   [&](PrecisionPath& p) { p.p_format = format; });
@@ -150,6 +162,13 @@ std::vector<Reading> coarser_paths(const Problem& problem, const PrecisionPath& 
                     p.tensor_step = 8;
                     functions(p);
                   });
+  }
+  for (const Format format : scores) {
+    readings.path(fmt::format("scores_format={}", name_of(format)),
+                  [&](PrecisionPath& p) { p.scores_format = format; });
+    if (unit_roundoff(format) <= unit_roundoff(path.p_format)) continue;
+    readings.path(fmt::format("scores_format={} p_format={}", name_of(format), name_of(format)),
+                  [&](PrecisionPath& p) { p.scores_format = p.p_format = format; });
   }
   return readings.take();
 }

@@ -16,6 +16,11 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
+/// std::max drops a NaN that comes second, and a row of NaN then looks like one without keys.
+float larger(float one, float other) {
+  return one > other || std::isnan(one) ? one : other;
+}
+
 /// The running state of one row: the weighted sum of values relative to the maximum so far.
 struct State {
   float max = -kInfinity, sum = 0;
@@ -33,7 +38,7 @@ class TiledRow {
     float max = state.max;
     for (Index j = first; j < last; ++j) {
       scores.push_back(visible(p_, values_, b_, i_, j) ? score(j) : -kInfinity);
-      max = std::max(max, scores.back());
+      max = larger(max, scores.back());
     }
     if (max == -kInfinity) return;
     rescale(state, max);
@@ -50,7 +55,7 @@ class TiledRow {
 
   /// Merges another part of the keys into `state`.
   static void merge(State& state, State part) {
-    const float max = std::max(state.max, part.max);
+    const float max = larger(state.max, part.max);
     if (max == -kInfinity) return;
     rescale(state, max);
     rescale(part, max);
@@ -120,16 +125,17 @@ Reply attention(const Problem& p, const Values& values, Index tile, Index splits
   Reply reply;
   reply.o = Tensor(p.output, {p.batch, p.query_heads, p.queries, p.v_depth});
   if (wants_lse(p)) reply.lse = Tensor(Format::f32, {p.batch, p.query_heads, p.queries, 1});
-  const Index tiles = (p.keys + tile - 1) / tile;
-  const Index tiles_per_split = std::max<Index>(1, (tiles + splits - 1) / splits);
   for_each_row(p, [&](Index b, Index h, Index i) {
+    // By the entry's own length: no neighbour moves a key to another part.
+    const Index keys = key_length(p, b), tiles = (keys + tile - 1) / tile;
+    const Index tiles_per_split = std::max<Index>(1, (tiles + splits - 1) / splits);
     const TiledRow row(p, values, b, h, i);
     const State empty{-kInfinity, 0, std::vector<float>(static_cast<std::size_t>(p.v_depth))};
     State whole = empty;
     for (Index first = 0; first < tiles; first += tiles_per_split) {
       State part = empty;
       for (Index t = first; t < std::min(tiles, first + tiles_per_split); ++t) {
-        row.visit(part, t * tile, std::min(p.keys, (t + 1) * tile));
+        row.visit(part, t * tile, std::min(keys, (t + 1) * tile));
       }
       TiledRow::merge(whole, part);
     }

@@ -93,8 +93,24 @@ constexpr WrongAnswer kWrongAnswers[] = {
      [](const Problem& p) { return p.alibi; }, [](Slip& s) { s.asked.alibi = false; }},
     {"ignores_sinks", "the sinks are ignored",
      [](const Problem& p) { return p.sinks; }, [](Slip& s) { s.asked.sinks = false; }},
+    {"rounds_p_to_bf16", "P is rounded to bf16",
+     several_keys, [](Slip& s) { s.p_format = Format::bf16; }, 0x1p-8},
+    {"rounds_o_to_bf16", "O is rounded to bf16 on its way",
+     [](const Problem& p) { return p.output != Format::bf16; },
+     [](Slip& s) { s.output = Format::bf16; }, 0x1p-8},
+    {"o_1_in_128_small", "every number of O is too small by 1 in 128",
+     always, [](Slip& s) { s.o_factor = 1 - 0x1p-7; }, 0x1p-7},
+    {"scale_1_in_1024_more", "the scale is too large by 1 in 1024",
+     always, [](Slip& s) { s.scale_factor = 1 + 0x1p-10; }, 0x1p-10},
 };
 // clang-format on
+
+bool is_loss(std::string_view name) {
+  for (const WrongAnswer& wrong : kWrongAnswers) {
+    if (wrong.name == name) return wrong.lost > 0;
+  }
+  return false;
+}
 
 /// One wrong answer while it is tried.
 struct Try {
@@ -103,6 +119,7 @@ struct Try {
   bool moves_o = false, moves_lse = false;  // by an ulp at least: less cannot be seen in a format
   bool o_refused = false, lse_refused = false;
 
+  bool lost_precision = false;  // that the path promises not to lose
   bool refused() const { return o_refused || lse_refused; }
   bool zeros() const { return slip.answers_zero; }
 };
@@ -114,8 +131,8 @@ bool moves(Format format, double right, double wrong) {
 /// Every wrong answer in step, row after row, so that what they share is computed once.
 class Trying {
  public:
-  Trying(const Problem& problem, const Values& values, const Acceptance& accepted, bool with_o,
-         bool with_lse)
+  Trying(const Problem& problem, const Values& values, const PrecisionPath& path,
+         const Acceptance& accepted, bool with_o, bool with_lse)
       : p_(problem),
         accepted_(accepted),
         with_o_(with_o),
@@ -125,6 +142,7 @@ class Trying {
       if (!wrong.differs(problem)) continue;
       tries_.push_back({.wrong = &wrong, .slip = {.asked = problem}});
       wrong.apply(tries_.back().slip);
+      tries_.back().lost_precision = wrong.lost > 0 && promised_against(wrong, problem, path);
     }
   }
 
@@ -200,6 +218,7 @@ class Trying {
   /// Whether the weights alone say that nothing of this row's O is refused, nor moved by an ulp for
   /// the first time: that saves most of the work where a bound is wide or nothing is wrong.
   bool cannot_show(const Try& t, const WeighedRow& wrong) const {
+    if (t.slip.o_factor != 1 || t.slip.output != Format::f32) return false;  // no matter of weights
     const double largest = rows_.largest_value(wrong);
     double size = 0, change = 0;
     for (const double share : wrong.shares) size += std::fabs(share);
@@ -225,7 +244,7 @@ class Trying {
     for (const Try& t : tries_) {
       const bool other = (with_o_ && t.moves_o) || (with_lse_ && t.moves_lse);
       const Fate fate = t.refused() ? Fate::refused : other ? Fate::accepted : Fate::same;
-      out_.tried.push_back({t.wrong->name, fate});
+      out_.tried.push_back({t.wrong->name, fate, t.lost_precision});
       if (t.zeros()) {
         if (with_o_) out_.zeros = fate;
       } else {
@@ -249,6 +268,22 @@ class Trying {
 
 }  // namespace
 
+bool promised_against(const WrongAnswer& wrong, const Problem& problem, const PrecisionPath& path) {
+  double may_lose = std::max({unit_roundoff(problem.output), path.exp_error, path.division_error});
+  for (const Format format : {path.p_format, path.scores_format}) {
+    may_lose = std::max(may_lose, unit_roundoff(format));
+  }
+  return wrong.lost == 0 || 4 * may_lose <= wrong.lost;
+}
+
+std::vector<std::string_view> Trials::unseen_losses() const {
+  std::vector<std::string_view> names;
+  for (const Trial& trial : tried) {
+    if (trial.lost_precision && trial.fate == Fate::accepted) names.push_back(trial.wrong_answer);
+  }
+  return names;
+}
+
 std::span<const WrongAnswer> wrong_answers() {
   return kWrongAnswers;
 }
@@ -266,36 +301,49 @@ std::string_view meaning_of_wrong_answer(std::string_view name) {
   return {};
 }
 
-Trials try_wrong_answers(const Problem& problem, const Values& values, const Acceptance& accepted,
-                         const Given& given) {
-  Trials trials = Trying(problem, values, accepted, given.o != nullptr, given.lse != nullptr).run();
+Trials try_wrong_answers(const Problem& problem, const Values& values, const PrecisionPath& path,
+                         const Acceptance& accepted, const Given& given) {
+  Trials trials =
+      Trying(problem, values, path, accepted, given.o != nullptr, given.lse != nullptr).run();
   if (!trials.sees_keys) trials.tried.clear();
   return trials;
 }
 
-Sight sight_of(const Trials& trials) {
-  if (trials.tried.empty()) return Sight::unknown;
-  if (!trials.o.refused) return Sight::blind;
-  const auto refused = std::count_if(trials.tried.begin(), trials.tried.end(),
-                                     [](const Trial& t) { return t.fate == Fate::refused; });
-  const bool half = 2 * static_cast<std::size_t>(refused) >= trials.tried.size();
-  return half ? Sight::sharp : Sight::coarse;
+namespace {
+
+/// Whether a trial says something of the case: a loss that the path allows is no wrong answer.
+bool counts(const Trial& trial) {
+  return !is_loss(trial.wrong_answer) || trial.lost_precision;
 }
 
-void measure_power(const Problem& problem, const Values& values, const Acceptance& accepted,
-                   Verdict& verdict) {
-  const Trials trials = Trying(problem, values, accepted, true, true).run();
+}  // namespace
+
+Sight sight_of(const Trials& trials) {
+  const auto tried = std::ranges::count_if(trials.tried, counts);
+  if (tried == 0) return Sight::unknown;
+  if (!trials.o.refused) return Sight::blind;
+  const auto refused = std::ranges::count_if(trials.tried, [](const Trial& trial) {
+    return counts(trial) && trial.fate == Fate::refused;
+  });
+  return 2 * refused >= tried ? Sight::sharp : Sight::coarse;
+}
+
+void measure_power(const Problem& problem, const Values& values, const PrecisionPath& path,
+                   const Acceptance& accepted, Verdict& verdict) {
+  const Trials trials = Trying(problem, values, path, accepted, true, wants_lse(problem)).run();
   // Where one key is seen its value is the answer: no bound could tell of a weight.
   verdict.sight = trials.o.other ? sight_of(trials) : Sight::unknown;
-  for (const auto& [name, fate] : trials.tried) {
-    verdict.power.push_back({std::string(name), fate == Fate::refused});
+  for (const Trial& trial : trials.tried) {
+    // What gives the same numbers on this case is no wrong answer to it.
+    if (!counts(trial) || trial.fate == Fate::same) continue;
+    verdict.power.push_back({std::string(trial.wrong_answer), trial.fate == Fate::refused});
   }
 }
 
 std::vector<Power> measure_power(const Problem& problem, const Values& values,
-                                 const Acceptance& accepted) {
+                                 const PrecisionPath& path, const Acceptance& accepted) {
   Verdict verdict;
-  measure_power(problem, values, accepted, verdict);
+  measure_power(problem, values, path, accepted, verdict);
   return verdict.power;
 }
 

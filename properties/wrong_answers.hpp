@@ -19,7 +19,13 @@ struct WrongAnswer {
   std::string_view what;            // "one gets this when ..."
   bool (*differs)(const Problem&);  // means something else on such a Problem
   void (*apply)(Slip&);
+  // Of a loss of precision: how much is lost, relative to one number. A path that itself may lose a
+  // quarter of that promises nothing against it.
+  double lost = 0;
 };
+
+/// Whether this path, on this Problem, promises that nothing of the kind was lost.
+bool promised_against(const WrongAnswer& wrong, const Problem& problem, const PrecisionPath& path);
 
 /// In the order in which they are tried.
 std::span<const WrongAnswer> wrong_answers();
@@ -35,6 +41,7 @@ enum class Fate : std::uint8_t { refused, accepted, same };
 struct Trial {
   std::string_view wrong_answer;
   Fate fate = Fate::same;
+  bool lost_precision = false;  // that the path promises not to lose
 };
 
 /// What one tensor could tell of the wrong answers besides zeros.
@@ -49,6 +56,9 @@ struct Trials {
   std::vector<Trial> tried;    // where there are any, what means something else on this Problem
   Fate zeros = Fate::refused;  // in place of all of O, where it was given
   Telling o, lse;
+
+  /// Losses of precision that the path rules out, and that would be accepted all the same.
+  std::vector<std::string_view> unseen_losses() const;
 };
 
 /// Zeros would do for O: then nothing says that anything was computed.
@@ -57,24 +67,25 @@ inline bool zeros_pass(const Trials& trials) {
 }
 /// A tensor that was given says nothing of what was computed.
 inline bool blind(const Trials& trials) {
-  return zeros_pass(trials) || trials.o.blind() || trials.lse.blind();
+  return zeros_pass(trials) || trials.o.blind() || trials.lse.blind() ||
+         !trials.unseen_losses().empty();
 }
 
 /// Which wrong answers the bound would have refused where an answer was given: in O, LSE or both.
 /// Costs about as much as plain attention in double, and far less where all are refused: a wrong
 /// answer is followed until then.
-Trials try_wrong_answers(const Problem& problem, const Values& values, const Acceptance& accepted,
-                         const Given& given);
+Trials try_wrong_answers(const Problem& problem, const Values& values, const PrecisionPath& path,
+                         const Acceptance& accepted, const Given& given);
 
-/// What the trials of a case say in one word.
+/// What the trials of a case say in one word; losses of precision that the path allows say nothing.
 Sight sight_of(const Trials& trials);
 
 /// The same of O and LSE together, into verdict.power and verdict.sight.
-void measure_power(const Problem& problem, const Values& values, const Acceptance& accepted,
-                   Verdict& verdict);
+void measure_power(const Problem& problem, const Values& values, const PrecisionPath& path,
+                   const Acceptance& accepted, Verdict& verdict);
 
-/// As a case's verdict keeps it.
+/// As a case's verdict keeps it: without losses of precision that the path allows.
 std::vector<Power> measure_power(const Problem& problem, const Values& values,
-                                 const Acceptance& accepted);
+                                 const PrecisionPath& path, const Acceptance& accepted);
 
 }  // namespace attest

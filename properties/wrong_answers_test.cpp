@@ -19,7 +19,7 @@ namespace {
 std::vector<Power> power_of(const std::string& line) {
   const Case c = parse_case(line);
   const Values values = make_values(c);
-  return measure_power(c.problem, values, acceptance(c.problem, values, {}));
+  return measure_power(c.problem, values, {}, acceptance(c.problem, values, {}));
 }
 
 /// Nothing: it was not tried.
@@ -87,7 +87,7 @@ Trials trials_of(const std::string& line, const PrecisionPath& path, bool with_o
   const Case c = parse_case(line);
   const Values values = make_values(c);
   const Tensor given;  // only whether it is there is looked at
-  return try_wrong_answers(c.problem, values, acceptance(c.problem, values, path),
+  return try_wrong_answers(c.problem, values, path, acceptance(c.problem, values, path),
                            {with_o ? &given : nullptr, with_lse ? &given : nullptr});
 }
 
@@ -133,6 +133,24 @@ TEST(Trials, APathThatPromisesLittleIsBlind) {
   EXPECT_TRUE(trials.o.blind());
 }
 
+TEST(Trials, LossesOfPrecisionMustBeSeenWhereThePathRulesThemOut) {
+  // A few keys in f32 show them; a thousand with a rescale at every key do not.
+  const Trials few = trials_of("q=1x1x3x8 kv=1x9x8", {}, true, true);
+  for (const char* loss : {"rounds_p_to_bf16", "o_1_in_128_small", "scale_1_in_1024_more"}) {
+    EXPECT_EQ(fate_of(few, loss), Fate::refused) << loss;
+  }
+  EXPECT_TRUE(few.unseen_losses().empty());
+  const Trials many = trials_of("q=1x1x3x8 kv=1x2000x8", {.exp_error = 0x1p-22}, true, true);
+  EXPECT_FALSE(many.unseen_losses().empty());
+  EXPECT_TRUE(blind(many));
+  // A path that loses as much itself promises nothing of the kind.
+  const Trials cast = trials_of("q=1x1x3x8 kv=1x2000x8", {.p_format = Format::bf16}, true, true);
+  EXPECT_TRUE(cast.unseen_losses().empty());
+  for (const Power& power : power_of("q=1x1x3x8 kv=1x9x8 in=bf16 out=bf16")) {
+    EXPECT_NE(power.wrong_answer, "o_1_in_128_small");
+  }
+}
+
 TEST(Trials, OneKeyAndNoKeyAndNoValuesAreWhatTheyAre) {
   // O is the value, exactly: no error of the weights matters, and nothing but zeros is another O.
   const Trials one = trials_of("q=1x1x3x8 kv=1x1x8", {.exp_error = 0.5}, true, false);
@@ -150,8 +168,8 @@ TEST(Trials, OneKeyAndNoKeyAndNoValuesAreWhatTheyAre) {
   Case c = parse_case("q=1x1x2x4 kv=1x5x4");
   Values values = make_values(c);
   values.v = Tensor(values.v.format, values.v.extent);
-  const Trials zero =
-      try_wrong_answers(c.problem, values, acceptance(c.problem, values, {}), {&values.v, nullptr});
+  const Trials zero = try_wrong_answers(c.problem, values, {}, acceptance(c.problem, values, {}),
+                                        {&values.v, nullptr});
   EXPECT_EQ(zero.zeros, Fate::same);
   EXPECT_TRUE(zeros_pass(zero));
 }

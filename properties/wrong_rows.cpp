@@ -133,6 +133,7 @@ WeighedRow WrongRows::weigh(const Slip& slip, Index b, Index h, Index i) {
   for (double& share : row.shares) {
     share = exponential(share - max);
     sum += share;
+    if (slip.p_format != Format::f32) share = rounded(slip.p_format, share);
   }
   for (double& share : row.shares) share /= sum;
   row.lse = (max + std::log(sum)) / (p.lse_base == LogBase::two ? std::log(2.0) : 1);
@@ -149,6 +150,10 @@ std::vector<double> WrongRows::o_of(const Slip& slip, const WeighedRow& row) con
   for (std::size_t n = 0; n < row.keys.size(); ++n) {
     const double* v = v_.data() + values_.v.offset(row.entry, row.head, row.keys[n], 0);
     for (std::size_t c = 0; c < o.size(); ++c) o[c] += row.shares[n] * v[c];
+  }
+  for (double& each : o) {
+    each *= slip.o_factor;
+    if (slip.output != Format::f32) each = rounded(slip.output, each);
   }
   return o;
 }

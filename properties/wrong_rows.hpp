@@ -14,6 +14,8 @@ struct Slip {
   bool drops_last = false, leaks_first = false, swaps = false;
   bool answers_zero = false, weighs_equally = false;
   bool changes_lse_base = false, forgets_max = false, starts_max_at_zero = false;
+  Format p_format = Format::f32, output = Format::f32;  // what P and O lose, besides what they may
+  double o_factor = 1;
   bool next_kv_head = false, modulo_kv_head = false, next_batch = false;
 };
 

@@ -170,6 +170,9 @@ struct Subject {
   /// same bits again. Not set where there is nothing to choose, as on a GPU. Throws Error for a
   /// numeric model that does not exist.
   std::function<void(const Setting&)> begin_under;
+  /// The calls that follow run in another legal order, the turn-th besides that of the check, to
+  /// which 0 returns; with the same arithmetic. Set where begin_under is.
+  std::function<void(std::uint64_t turn)> reorder;
 };
 
 /// How `subject` rounds when it is asked for `operation` on `problem`.

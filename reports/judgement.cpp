@@ -159,6 +159,12 @@ std::string why_blind(const Judgement& judgement) {
                        all, name, names.empty() ? "" : " (" + joined(names, ", ") + ")",
                        remedy(judgement));
   }
+  if (const auto losses = trials.unseen_losses(); !losses.empty()) {
+    std::vector<std::string> names(losses.begin(), losses.end());
+    return fmt::format(
+        "{}a loss of precision that the path rules out would be accepted too ({}): {}", all,
+        joined(names, ", "), remedy(judgement));
+  }
   return {};
 }
 
@@ -219,10 +225,10 @@ void look_at_power(Judgement& judgement, const Values& values, const Acceptance&
           return promises_all(a.lse.radius);
         });
   }
-  judgement.trials = try_wrong_answers(judgement.problem, values, accepted, given);
+  judgement.trials = try_wrong_answers(judgement.problem, values, judgement.path, accepted, given);
   if (!blind(judgement.trials) || judgement.trials.zeros == Fate::same) return;
   const CanTell sees = [&](const Problem& p, const Values& v, const Acceptance& a) {
-    return !blind(try_wrong_answers(p, v, a, given));
+    return !blind(try_wrong_answers(p, v, judgement.path, a, given));
   };
   judgement.loose = words_for(sees);
   judgement.block_would_tell = block_would_tell(judgement.problem, values, judgement.path, sees);

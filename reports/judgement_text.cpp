@@ -173,10 +173,11 @@ std::string json_of(const Judgement& judgement, std::string_view version, std::s
                                     {"first", range.first},
                                     {"last", range.last}});
   }
-  for (const auto& [name, fate] : judgement.trials.tried) {
+  for (const auto& [name, fate, lost] : judgement.trials.tried) {
     json["power"].push_back({{"wrong_answer", name},
                              {"meaning", meaning_of_wrong_answer(name)},
-                             {"outcome", kFateNames[static_cast<std::size_t>(fate)]}});
+                             {"outcome", kFateNames[static_cast<std::size_t>(fate)]},
+                             {"must_be_seen", lost}});
   }
   return text_of(json);
 }

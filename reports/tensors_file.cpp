@@ -164,6 +164,7 @@ class Reader {
     for (const auto& [tensor, word] : kOptional) {
       if (content_.find(tensor) != nullptr) append(word, word);
     }
+    for (const char* scales : {"k_scales", "v_scales"}) append_scales(scales, k);
     for (const char* lengths : {"q_len", "kv_len"}) append_lengths(lengths);
     try {
       return parse_problem(line_);
@@ -173,6 +174,32 @@ class Reader {
                               fits_otherwise && !order_.rows_before_heads
                                   ? "; if the file has rows before heads, say layout=bthd"
                                   : ""));
+    }
+  }
+
+  /// Scales that are there are in force, as their shape says: left out they would make this another
+  /// Problem.
+  void append_scales(const char* name, const Extent4& k) {
+    const StoredTensor* tensor = content_.find(name);
+    if (tensor == nullptr) return;
+    if (const auto said = words_.find("scales"); said != words_.end()) {
+      if (said->second != "scales=none") return;
+      throw Error(fmt::format("{} is given, but the problem says scales=none", where(name)));
+    }
+    const Extent4 extent = extents_of(*tensor, {}, where(name));
+    const bool one = tensor->count() == 1, heads = extent == Extent4{1, k[1], 1, 1};
+    if (!one && !heads && extent != Extent4{k[0], k[1], k[2], 1}) {
+      throw Error(fmt::format(
+          "{} is given, but its shape {} is none of [1,1,1,1], [1,{},1,1] and [{},{},{},1]",
+          where(name), shape_text(tensor->shape), k[1], k[0], k[1], k[2]));
+    }
+    const std::string word = one ? "scales=tensor" : heads ? "scales=head" : "scales=token";
+    line_ += " " + word;
+    words_.emplace("scales", word);
+    // Only a cache has scales.
+    const auto format = format_of(content_.find("k")->dtype);
+    if (format && bytes_of(content_.find("k")->dtype) == 1) {
+      append("cache", fmt::format("cache={}", name_of(*format)));
     }
   }
 

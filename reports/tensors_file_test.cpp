@@ -268,6 +268,26 @@ TEST(TensorsFile, ScaledCachesAreWrittenAndReadBack) {
   }
 }
 
+/// The Problem of a file whose scales have this shape.
+Problem scaled_file(const std::vector<Index>& shape, std::size_t count, std::string_view line) {
+  Builder file;
+  const auto ones = [](std::size_t many) { return std::vector<std::uint8_t>(many, 0x38); };
+  file.add("q", Dtype::F8_E4M3, {2, 4, 1, 3}, ones(24));
+  file.add("k", Dtype::F8_E4M3, {2, 2, 5, 3}, ones(60));
+  file.add("v", Dtype::F8_E4M3, {2, 2, 5, 2}, ones(40));
+  const std::vector<float> scales(count, 0.5F);
+  return file.f32("k_scales", shape, scales).f32("v_scales", shape, scales).read(line).problem;
+}
+
+TEST(TensorsFile, ScalesThatAreThereAreInForce) {
+  EXPECT_EQ(scaled_file({1, 1, 1, 1}, 1, "").scales, Scales::tensor);
+  EXPECT_EQ(scaled_file({1, 2, 1, 1}, 2, "").scales, Scales::head);
+  EXPECT_EQ(scaled_file({2, 2, 5, 1}, 20, "").scales, Scales::token);
+  EXPECT_EQ(scaled_file({1, 1, 1, 1}, 1, "").cache, Format::e4m3);
+  EXPECT_THROW(scaled_file({1, 1, 1, 1}, 1, "scales=none"), Error);
+  EXPECT_THROW(scaled_file({1, 1, 2, 1}, 2, ""), Error);
+}
+
 TEST(TensorsFile, LengthsMayBeTensors) {
   Builder file;
   file.f32("q", {2, 1, 3, 1}, ramp(6)).f32("k", {2, 1, 4, 1}, ramp(8));

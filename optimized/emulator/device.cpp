@@ -370,6 +370,9 @@ void Device::reset_findings() {
 const DeviceOptions& Device::options() const {
   return state_->options;
 }
+void Device::limit_instructions(std::uint64_t per_launch) {
+  state_->options.instruction_limit = per_launch;
+}
 Profile Device::profile() const {
   Profile profile;
   const std::scoped_lock lock(state_->mutex);

@@ -112,6 +112,8 @@ class Device {
   /// The sum over all kernels of profile().
   Totals totals() const;
   const DeviceOptions& options() const;
+  /// Changes options().instruction_limit, and nothing else, between launches.
+  void limit_instructions(std::uint64_t per_launch);
 
  private:
   Device();

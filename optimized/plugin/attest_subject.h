@@ -54,7 +54,7 @@ extern "C" {
 #define ATTEST_EMPTY_NAN 1u
 #define ATTEST_LSE_E 0u
 #define ATTEST_LSE_TWO 1u
-#define ATTEST_LSE_NONE 2u /* no LSE is asked for: lse.data is NULL */
+#define ATTEST_LSE_NONE 2u            /* no LSE is asked for: lse.data is NULL */
 #define ATTEST_EMPTY_LSE_MINUS_INF 0u /* LSE of a row that sees neither a key nor a sink */
 #define ATTEST_EMPTY_LSE_PLUS_INF 1u
 
@@ -252,7 +252,7 @@ typedef struct AttestPrecision {
                                      to p_format, and O is not divided. Not with sums_cast */
   uint32_t scores_format; /* what q.k is rounded to, and perhaps again whatever is made of it before
                              the exponential; ATTEST_F32, which is 0: nothing of the kind */
-  uint64_t reserved[7]; /* 0 */
+  uint64_t reserved[7];   /* 0 */
 } AttestPrecision;
 
 /* Return 0 for success. Any other value is a fault of the subject, reported with last_error(). */

@@ -208,13 +208,9 @@ std::optional<Calls::Failure> Calls::invoke(const Request& request, const Tensor
                     "returned " + std::to_string(status)};
     if (why != nullptr && *why != '\0') failure.text += std::string(": ") + why;
     if (memory_refused) failure.text += " (an allocation was refused)";
-    failure.spent = device_error.has_value() && !runtime_->emulated();
     return failure;
   }
-  // A context that has seen an error on a real device accepts no further work.
-  if (device_error) {
-    return Failure{std::string(name_of(FaultKind::cuda)), *device_error, !runtime_->emulated()};
-  }
+  if (device_error) return Failure{std::string(name_of(FaultKind::cuda)), *device_error};
   return std::nullopt;
 }
 
@@ -235,6 +231,7 @@ void Calls::run(const std::byte* request_bytes, std::byte* reply_bytes) {
   const Counters before = runtime_ != nullptr ? runtime_->counters() : Counters{};
   std::optional<Failure> failure;
   Tensors tensors;
+  if (runtime_ != nullptr) runtime_->limit_instructions(request.instruction_limit);
   try {
     failure = place(request, request_bytes, tensors);
     if (!failure) failure = invoke(request, tensors);
@@ -244,10 +241,11 @@ void Calls::run(const std::byte* request_bytes, std::byte* reply_bytes) {
   } catch (const std::bad_alloc&) {
     failure = Failure{std::string(name_of(FaultKind::memory)), "no memory to lay out the tensors"};
   } catch (const std::runtime_error& error) {  // of a copy: the device is beyond use
-    failure = Failure{std::string(name_of(FaultKind::cuda)), error.what(), true};
+    failure = Failure{std::string(name_of(FaultKind::cuda)), error.what()};
   }
   if (runtime_ != nullptr) {
     reply.counters = difference(runtime_->counters(), before);
+    put_lines(reply.kernels, runtime_->launched());
     // Before memory is given back, which a device with a sticky error would refuse.
     if (failure) runtime_->reset();
   }
@@ -255,7 +253,6 @@ void Calls::run(const std::byte* request_bytes, std::byte* reply_bytes) {
   memory_->release_all();
   if (!failure) return;
   reply.faulted = 1;
-  reply.spent = failure->spent ? 1 : 0;
   put_text(reply.kind, failure->kind);
   put_text(reply.text, failure->text);
 }

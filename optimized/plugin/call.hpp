@@ -27,7 +27,6 @@ class Calls {
  private:
   struct Failure {
     std::string kind, text;
-    bool spent = false;
   };
   using Tensors = std::vector<std::unique_ptr<PlacedTensor>>;
 

@@ -125,6 +125,8 @@ void CudaRuntime::load_emulated(const Choice& choice) {
   find(library_, "attest_emulator_counts", counts_);
   find(library_, "attest_emulator_totals", totals_);
   find(library_, "attest_emulator_profile", profile_);
+  find(library_, "attest_emulator_launched", launched_);
+  find(library_, "attest_emulator_limit", limit_);
   find(library_, "attest_emulator_load_error", load_error_);
   find(library_, "attest_emulator_own_fault", own_fault_);
   configure(choice.emulator);
@@ -210,6 +212,14 @@ Counters CudaRuntime::counters() const {
           .local_bytes = number(t.local_bytes),
           .barriers = number(t.barriers),
           .divergent_branches = number(t.divergent_branches)};
+}
+
+std::string CudaRuntime::launched() const {
+  return emulated() ? launched_() : "";
+}
+
+void CudaRuntime::limit_instructions(std::uint64_t per_launch) const {
+  if (emulated()) limit_(per_launch);
 }
 
 std::string CudaRuntime::kernel_profile() const {

@@ -54,7 +54,11 @@ class CudaRuntime {
 
   /// Since the process began; empty on a GPU.
   Counters counters() const;
-  /// The same kernel by kernel, without source lines, as emulator::print writes it.
+  /// The kernels launched since this was last asked, a line for each; empty on a GPU.
+  std::string launched() const;
+  /// Warp instructions that a launch may execute from here on; nothing on a GPU.
+  void limit_instructions(std::uint64_t per_launch) const;
+  /// The same as counters() kernel by kernel, without source lines, as emulator::print writes it.
   std::string kernel_profile() const;
 
  private:
@@ -79,6 +83,8 @@ class CudaRuntime {
   decltype(&attest_emulator_counts) counts_ = nullptr;
   decltype(&attest_emulator_totals) totals_ = nullptr;
   decltype(&attest_emulator_profile) profile_ = nullptr;
+  decltype(&attest_emulator_launched) launched_ = nullptr;
+  decltype(&attest_emulator_limit) limit_ = nullptr;
   decltype(&attest_emulator_load_error) load_error_ = nullptr;
   decltype(&attest_emulator_own_fault) own_fault_ = nullptr;
 };

@@ -96,6 +96,7 @@ void describe(const AttestSubject& subject, const CudaRuntime* runtime, ReplyHea
                  (subject.projection != nullptr ? 1U << ATTEST_PROJECTION : 0) |
                  (subject.copy_pages != nullptr ? 1U << ATTEST_COPY_PAGES : 0);
   reply.counts = subject.device_type == kDLCUDA && runtime->emulated() ? 1 : 0;
+  reply.on_gpu = subject.device_type == kDLCUDA && !runtime->emulated() ? 1 : 0;
   reply.precision = subject.precision;
 }
 

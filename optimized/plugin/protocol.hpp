@@ -84,6 +84,7 @@ struct Request {
   // Of a call: options that the emulator is to take from here on, as print(DeviceOptions) writes
   // them; empty: nothing changes.
   char emulator[256];
+  std::uint64_t instruction_limit;  // of a call: warp instructions per launch on the emulator
   std::uint32_t operation;
   Poison poison;
   AttestProblem problem;
@@ -113,17 +114,20 @@ struct CrashRecord {
 
 struct ReplyHeader {
   CrashRecord crash;
-  std::uint8_t faulted;   // kind and text say how. In a greeting: text says why the load failed
-  std::uint8_t spent;     // the process cannot go on: start another
+  // kind and text say how, and another process serves the next call. In a greeting: text says why
+  // the load failed.
+  std::uint8_t faulted;
   std::uint8_t declined;  // text says why
   char kind[32];
   char text[4096];            // of a profile: its lines, as emulator::print writes them
+  char kernels[8192];         // of a call on the emulator: a line per kernel that was launched
   Counters counters;          // of a call; without launches when there is no emulator
   AttestPrecision precision;  // of a greeting: the table's; of declines: for this problem
   // greeting only
   char name[256], numerics[256];
   std::uint32_t promises, offers;  // offers: bit of the operation's number
   std::uint8_t counts;             // it runs on the emulator: calls come back with counters
+  std::uint8_t on_gpu;             // where what executes cannot be seen
 };
 
 /// Copies text into a field of fixed size, cutting what does not fit.
@@ -131,6 +135,13 @@ template <std::size_t kBytes>
 void put_text(char (&field)[kBytes], std::string_view text) {
   const std::size_t bytes = text.copy(field, kBytes - 1);
   field[bytes] = '\0';
+}
+
+/// Copies as many whole lines as there is room for.
+template <std::size_t kBytes>
+void put_lines(char (&field)[kBytes], std::string_view lines) {
+  if (lines.size() >= kBytes) lines = lines.substr(0, lines.rfind('\n', kBytes - 2) + 1);
+  put_text(field, lines);
 }
 
 }  // namespace attest

@@ -6,9 +6,11 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "optimized/plugin/abi.hpp"
 #include "optimized/plugin/fault_kinds.hpp"
+#include "optimized/plugin/instruction_limit.hpp"
 #include "optimized/plugin/request.hpp"
 #include "optimized/plugin/worker_process.hpp"
 #include "reference/one_line.hpp"
@@ -29,9 +31,19 @@ std::string said(const char (&field)[kBytes]) {
   return one_line(text_of(field));
 }
 
+/// One per line.
+std::vector<std::string> names_in(const std::string& lines) {
+  std::vector<std::string> names;
+  for (std::size_t at = 0, end = 0; (end = lines.find('\n', at)) != lines.npos; at = end + 1) {
+    names.push_back(one_line(lines.substr(at, end - at)));
+  }
+  return names;
+}
+
 class Client {
  public:
-  explicit Client(const WorkerOptions& options) : options_(options) {
+  explicit Client(const WorkerOptions& options)
+      : options_(options), order_of_check_(options.emulator.schedule) {
     start();
     const auto& greeting = worker_->reply().at<const ReplyHeader>(0);
     offers_ = greeting.offers;
@@ -58,7 +70,13 @@ class Client {
     const auto numerics = emulator::parse_numerics(setting.numerics, problem);
     if (!numerics) throw Error(problem);
     options_.emulator.numerics = *numerics;
-    options_.emulator.schedule = setting.schedule;
+    order_of_check_ = setting.schedule;
+    reorder(0);
+  }
+
+  void reorder(std::uint64_t turn) {
+    constexpr std::uint64_t kFarApart = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
+    options_.emulator.schedule = order_of_check_ ^ (turn * kFarApart);
     untold_ = print(emulator_options(options_));
   }
 
@@ -73,7 +91,7 @@ class Client {
     pending_fault_ = revive();
     if (!pending_fault_) {
       std::memcpy(worker_->request().data(), &request, sizeof(request));
-      pending_fault_ = worker_->ask(MessageKind::declines);
+      pending_fault_ = ask(MessageKind::declines);
     }
     if (pending_fault_) {
       pending_fault_->what = "declines(): " + pending_fault_->what;
@@ -100,7 +118,7 @@ class Client {
 
   /// Of the worker's life, which ends with it: the next one counts anew.
   emulator::Profile take_profile() {
-    if (!description_.counts || revive() || worker_->ask(MessageKind::profile)) return {};
+    if (!description_.counts || revive() || ask(MessageKind::profile)) return {};
     const std::string text = text_of(worker_->reply().at<const ReplyHeader>(0).text);
     worker_.reset();
     std::string problem;
@@ -129,7 +147,10 @@ class Client {
         reply = plan.read(worker_->reply().data());
       }
       reply.counters = header.counters;
-      if (header.spent != 0) worker_.reset();
+      reply.kernels = names_in(text_of(header.kernels));
+      // A plugin may keep what it was refused during a fault (handles, buffers, sticky errors), and
+      // what it wrote astray may be its own: nothing that a later case shows may come of that.
+      if (header.faulted != 0) worker_.reset();
     }
     if (fault) {
       fault->what = std::string(name_of(operation)) + ": " + fault->what;
@@ -141,12 +162,23 @@ class Client {
  private:
   void start() { worker_ = std::make_unique<WorkerProcess>(options_); }
 
+  std::optional<Fault> ask(MessageKind kind) {
+    try {
+      return worker_->ask(kind);
+    } catch (const Error&) {  // the process is gone
+      worker_.reset();
+      throw;
+    }
+  }
+
   std::optional<Fault> send(const RequestPlan& plan) {
     worker_->request().grow(plan.request_bytes());
     worker_->reply().grow(plan.reply_bytes());
     plan.write(worker_->request().data());
     put_text(worker_->request().at<Request>(0).emulator, std::exchange(untold_, {}));
-    return worker_->ask(MessageKind::call);
+    auto& request = worker_->request().at<Request>(0);
+    request.instruction_limit = instruction_limit(request);
+    return ask(MessageKind::call);
   }
 
   /// A living worker, started if need be; a fault when the last one died by itself after a call.
@@ -166,6 +198,7 @@ class Client {
   Description description_;
   std::uint32_t offers_ = 0;
   bool emulated_ = false;
+  std::uint64_t order_of_check_;
   std::string untold_;  // options for the emulator that go with the next call
   // A property asks, then calls, then may ask the same again: the last answer per operation.
   struct Answer {
@@ -216,6 +249,7 @@ Subject subject_of(const std::shared_ptr<Client>& client) {
   }
   if (client->emulated()) {
     subject.begin_under = [client](const Setting& setting) { client->begin_under(setting); };
+    subject.reorder = [client](std::uint64_t turn) { client->reorder(turn); };
   }
   return subject;
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "optimized/plugin/fault_kinds.hpp"
 #include "optimized/plugin/test_cases.hpp"
@@ -191,6 +192,21 @@ TEST_F(WorkerStrays, AWorkerThatIsStartedAgainKeepsTheSetting) {
   }
 }
 
+// The stub around a kernel asks for its handle once, at its first launch, and here during a fault.
+TEST_F(WorkerStrays, AKernelFirstLaunchedDuringAFaultIsSoundAfterIt) {
+  expect(FAULTS_THEN_SECOND, "memcheck", "strays.cu:");
+  const Reply next = run(LAUNCHES_SECOND);
+  EXPECT_FALSE(next.fault) << next.fault->kind << ": " << next.fault->what;
+}
+
+TEST_F(WorkerStrays, TheKernelsOfACallAreNamedByFirstLaunch) {
+  using Names = std::vector<std::string>;
+  const std::string in = "(anonymous namespace)::";
+  EXPECT_EQ(run(LAUNCHES_SECOND).kernels, (Names{in + "write_zeros", in + "write_second<2>"}));
+  EXPECT_EQ(run(BEHAVES_WELL).kernels, Names{in + "write_zeros"});
+  EXPECT_EQ(run(READS_BEHIND_K).kernels, (Names{in + "write_zeros", in + "touch"}));
+}
+
 TEST_F(WorkerStrays, WhatNoCheckerSees) {
   expect(CHANGES_Q, "inputs_changed", "q[0,0,0,1]");
   expect(RETURNS_ERROR, "refused", "returned 7");
@@ -206,7 +222,7 @@ TEST_F(WorkerStrays, AFaultOfTheEmulatorIsNotThePluginsAndAsksForAReport) {
       const std::string what = error.what();
       for (const char* part : {"this is a fault of attest itself: SIGABRT while it executed the "
                                "kernel",
-                               "wait_for_long", "please report it"}) {
+                               "count_up", "please report it"}) {
         EXPECT_NE(what.find(part), std::string::npos) << what;
       }
     }
@@ -214,6 +230,28 @@ TEST_F(WorkerStrays, AFaultOfTheEmulatorIsNotThePluginsAndAsksForAReport) {
   }
   // What host code hands over to be read is the plugin's affair, though the emulator reads it.
   expect(COPIES_FROM_NOWHERE, "crashed", "SIGSEGV");
+}
+
+// Whatever else the machine does: by what was executed, if it only gets the time for that.
+TEST_F(WorkerStrays, AnEndlessKernelIsFoundByWhatItExecutes) {
+  WorkerOptions patient = strays();
+  patient.case_seconds = 600;
+  subject_ = open_plugin(patient);
+  expect(SPINS, "limit", "strays.cu:");
+}
+
+TEST_F(WorkerStrays, AKernelStillAtWorkIsNoVerdict) {
+  WorkerOptions impatient = strays();
+  impatient.case_seconds = 0.4;
+  subject_ = open_plugin(impatient);
+  try {
+    const Reply reply = run(SPINS);
+    ADD_FAILURE() << (reply.fault ? reply.fault->kind : "no fault");
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("--case-seconds"), std::string::npos) << text;
+  }
+  EXPECT_FALSE(run(BEHAVES_WELL).fault);
 }
 
 TEST_F(WorkerStrays, EndlessKernelIsStopped) {

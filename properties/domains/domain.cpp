@@ -111,7 +111,8 @@ Index draw_splits(const Problem& p) {
 
 void draw_memory(Problem& p, const Needs& needs, Index percent) {
   if (chance(percent)) p.layout = Layout::bthd;
-  if (chance(percent)) p.strided = static_cast<std::uint32_t>(pick_between(1, (1 << kStridedCount) - 1));
+  if (chance(percent))
+    p.strided = static_cast<std::uint32_t>(pick_between(1, (1 << kStridedCount) - 1));
   if (chance(percent)) p.spare_slots = pick({Index{1}, Index{2}, Index{3}, Index{16}, Index{17}});
   if (needs.few_queries || (needs.splits && chance(10 + percent))) p.splits = draw_splits(p);
   if (needs.sequence || needs.no_attention || needs.path) {
@@ -193,7 +194,8 @@ Needs needs_of(std::string_view property) {
   const bool append = property == "append_writes_its_slots";
   needs.pages = needs.path || property == "copied_pages";
   needs.narrow = needs.pages || needs.few_queries || append || needs.neighbours ||
-                 property == "causality" || property == "convexity" || property == "rerun";
+                 property == "causality" || property == "convexity" || property == "rerun" ||
+                 property == "batch_invariance" || property == "visible_nonfinite";
   needs.served = needs.few_queries || append ? 50 : needs.narrow || needs.sequence ? 25 : 0;
   needs.turns = needs.path || append;
   return needs;

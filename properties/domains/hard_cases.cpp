@@ -56,6 +56,32 @@ constexpr std::string_view kNeighbours[] = {
     "q=2x2x3x5 kv=2x3x3 in=f16 out=f16 layout=bthd fill=normal",  // interleaved heads
 };
 
+constexpr std::string_view kCompany[] = {
+    "q=1x1x1x4 kv=1x5x4 fill=normal",                    // the smallest entry
+    "q=1x1x1x8 kv=1x65x8 splits=2 fill=normal",          // parts by the longest sequence
+    "q=1x1x1x8 kv=1x33x8 splits=3 spare=2 fill=normal",  // and by the capacity
+    "q=1x4x9x8 kv=2x33x8 causal fill=peaky",             // tiles by the queries
+    "q=2x2x5x8 kv=2x33x8 q_len=5,2 kv_len=1,33 mask bias fill=normal seed=3",
+    "q=2x1x1x4 kv=1x9x4 causal window=2,inf ring=3 kv_len=9,7 fill=normal",
+    "q=1x4x1x8 kv=1x70x8 in=bf16 out=f32 cache=i8 scales=token page=16 order=2 splits=2",
+    "q=1x2x17x16 kv=1x70x16 in=f16 out=f16 layout=bthd alibi fill=normal",
+    "q=1x8x1x16 kv=1x200x16 in=f16 out=f32 splits=4 sinks fill=normal",
+};
+
+constexpr std::string_view kNonfinite[] = {
+    "q=1x1x1x1 kv=1x1x1",                                   // the smallest row
+    "q=1x1x2x4 kv=1x3x4 fill=normal",                       // a row next to it
+    "q=1x4x3x8 kv=2x33x8 causal fill=normal",               // heads of the group
+    "q=1x1x17x8 kv=1x65x8 causal mask fill=normal seed=3",  // more than a tile
+    "q=1x1x1x8 kv=1x65x8 splits=3 sinks fill=zero_query",   // parts without it
+    "q=1x1x2x4 kv=1x5x4 softcap=2 bias fill=normal seed=1",
+    "q=2x2x5x8 kv=2x33x8 in=bf16 out=bf16 q_len=5,2 kv_len=1,33 fill=normal",
+    "q=1x4x5x16 kv=1x65x24 in=f16 out=f32 causal splits=2 fill=zero_query",  // matrix units
+    "q=1x4x1x8 kv=1x70x8 in=bf16 out=f32 cache=i8 scales=token page=16 order=2",
+    "q=1x2x1x8 kv=2x7x8 cache=e4m3 scales=head fill=zero_query",
+    "q=1x1x3x8 kv=1x9x8 in=e5m2 out=bf16 fill=one_signed",
+};
+
 constexpr std::string_view kDecode[] = {
     "q=1x1x1x4 kv=1x1x4 splits=2 fill=ramp",                       // one split is empty
     "q=1x1x1x8 kv=1x65x8 splits=2 fill=ramp",                      // tiles per split rounded down
@@ -99,6 +125,8 @@ constexpr std::string_view kSequence[] = {
     "q=1x1x65x8 kv=1x65x8 causal chunk=33 splits=3 spare=1 fill=rising_maxima",
     "q=2x1x5x4 kv=1x5x4 causal q_len=5,2 kv_len=5,2 chunk=2 page=2 order=1 fill=ramp",
     "q=1x2x17x8 kv=1x17x8 causal window=3,inf ring=20 chunk=5 fill=ramp",  // tokens overwritten
+    "q=1x1x64x4 kv=1x64x4 causal spare=64 chunk=32 fill=ramp",      // tiles that end with the keys
+    "q=1x1x300x2 kv=1x300x2 causal spare=9 chunk=290 fill=normal",  // steps of over 255 tokens
 };
 
 constexpr std::string_view kAppend[] = {
@@ -120,6 +148,8 @@ constexpr std::string_view kAppend[] = {
     "q=1x1x1x8 kv=1x3x8 spare=9 chunk=9 cache=i8 scales=token page=16",
     "q=1x1x1x8 kv=1x3x8 spare=9 chunk=9 cache=bf16",  // halfway cases
     "q=1x1x1x8 kv=1x3x8 spare=9 chunk=9 cache=e5m2",  // beyond the largest
+    "q=1x1x1x4 kv=1x3x4 spare=300 chunk=256",         // rows that 8 bits cannot number
+    "q=2x1x1x2 kv=1x5x2 spare=700 chunk=600 page=64 order=1 kv_len=0,5",
 };
 
 constexpr std::string_view kCopies[] = {
@@ -195,6 +225,8 @@ constexpr std::string_view kCachedWork[] = {
 std::span<const std::string_view> hard_cases(std::string_view property) {
   if (property == "decode_agreement") return kDecode;
   if (property == "batch_independence") return kNeighbours;
+  if (property == "batch_invariance") return kCompany;
+  if (property == "visible_nonfinite") return kNonfinite;
   if (property == "cached_equals_recomputed") return kSequence;
   if (property == "append_writes_its_slots") return kAppend;
   if (property == "copied_pages") return kCopies;

@@ -207,8 +207,8 @@ class Weighing {
   const Rows& v_;
   const bool quantised_;
   CastWeights out_;
-  double error_ = 0;   // e
-  double in_sum_ = 0;  // what the weight may be in the row sum
+  double error_ = 0;                        // e
+  double in_sum_ = 0;                       // what the weight may be in the row sum
   double divisor_ = 1, divisor_error_ = 0;  // of weights divided before their cast; in the exponent
   double joins_ = 0, rescales_ = 0, most_rescales_ = 0, most_additions_ = 0;
 };

@@ -81,9 +81,8 @@ Term score(const Row& row, Index j, const Rows& q, const Rows& k, bool follow, d
     const double relative =
         declared(row.path.tanh_error, kFaithful) + declared(row.path.division_error, 0);
     error += (relative + kSoftcapRoundings * kU) * (capped + error) + 2 * kFlush * p.softcap;
-    if (rounds > 0) {  // the quotient, its tanh, the product with the cap
-      error += (3 * rounds * (capped + error) + 2 * p.softcap * step) / (1 - 3 * rounds) + step;
-    }
+    // The quotient, its tanh, the product with the cap, rounded.
+    error += (3 * rounds * (capped + error) + 2 * p.softcap * step) / (1 - 3 * rounds) + step;
     logit = p.softcap * std::tanh(logit / p.softcap);
     magnitude = capped;
     if (p.softcap < kFlush || p.softcap > kOverflow) judged = false;

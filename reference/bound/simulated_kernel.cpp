@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 
 #include "reference/bound/flush_to_zero.hpp"
 #include "reference/bound/simulated_logits.hpp"
@@ -102,29 +101,10 @@ class RowKernel {
                                  : std::exp2((before - after) * z_.factor);
   }
 
-  /// The blocks of each stream, in the order in which they are visited. Keys of a block rise.
-  std::vector<std::vector<std::vector<Index>>> dealt(const std::vector<Index>& keys,
-                                                     Index first) const {
-    std::map<Index, std::map<Index, std::vector<Index>>> streams;
-    for (Index j : keys) {
-      const Index number = (j - first) / recipe_.block;
-      streams[number % recipe_.streams][number].push_back(j);
-    }
-    std::vector<std::vector<std::vector<Index>>> result;
-    for (const auto& [stream, blocks] : streams) {
-      result.emplace_back();
-      for (const auto& [number, block] : blocks) result.back().push_back(block);
-      if (recipe_.falling || recipe_.reverse) {
-        std::reverse(result.back().begin(), result.back().end());
-      }
-    }
-    return result;
-  }
-
   /// All streams of a part that begins at key `first`.
   Partial attended(const std::vector<Index>& keys, Index first) const {
     std::vector<Partial> states;
-    for (const auto& blocks : dealt(keys, first)) {
+    for (const auto& blocks : dealt(recipe_, keys, first)) {
       Partial state;
       state.acc.assign(static_cast<std::size_t>(p_.v_depth), 0.0F);
       if (recipe_.sink_first && values_.sinks && states.empty() && !sink_joined_) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "reference/formats.hpp"
 
@@ -61,6 +62,24 @@ float sum_of(std::vector<float> terms, bool pairwise) {
     for (std::size_t n = 0; n < width / 2; ++n) terms[n] += terms[width - 1 - n];
   }
   return terms[0];
+}
+
+std::vector<std::vector<std::vector<Index>>> dealt(const Recipe& recipe,
+                                                   const std::vector<Index>& keys, Index first) {
+  std::map<Index, std::map<Index, std::vector<Index>>> streams;
+  for (Index j : keys) {
+    const Index number = (j - first) / recipe.block;
+    streams[number % recipe.streams][number].push_back(j);
+  }
+  std::vector<std::vector<std::vector<Index>>> result;
+  for (const auto& [stream, blocks] : streams) {
+    result.emplace_back();
+    for (const auto& [number, block] : blocks) result.back().push_back(block);
+    if (recipe.falling || recipe.reverse) {
+      std::reverse(result.back().begin(), result.back().end());
+    }
+  }
+  return result;
 }
 
 }  // namespace attest

@@ -2,6 +2,7 @@
 #pragma once
 #include <vector>
 
+#include "reference/bound/simulated_kernel.hpp"
 #include "reference/problem.hpp"
 
 namespace attest {
@@ -13,5 +14,10 @@ float sum_of(std::vector<float> terms, bool pairwise);
 /// A100 for 8 and H100 for 16, or with the fewer bits of 8-bit operands.
 float tensor_sum(float sum, const std::vector<float>& x, const std::vector<float>& y,
                  Format x_format, Format y_format, Index step);
+
+/// The blocks of each stream of a part that begins at key `first`, in the order in which they are
+/// visited. Keys of a block rise.
+std::vector<std::vector<std::vector<Index>>> dealt(const Recipe& recipe,
+                                                   const std::vector<Index>& keys, Index first);
 
 }  // namespace attest

@@ -27,7 +27,8 @@ Plan::Plan(const Problem& its_problem, const Values& its_values, const Precision
   value_core = tensor_core(step, operand_format(path.p_format, cache), v_format);
 
   scale = static_cast<double>(problem.scale) * (has(Defect::scale_off) ? 1 + 0x1p-13 : 1);
-  plain = path.scores_format == Format::f32 && problem.softcap == 0 && !values.bias && !values.slopes && !values.sinks && scale > 0;
+  plain = path.scores_format == Format::f32 && problem.softcap == 0 && !values.bias &&
+          !values.slopes && !values.sinks && scale > 0;
   // Into tensor cores V goes as it is stored.
   const bool tensor = path.tensor_step != 0;
   scaled_o = tensor && !path.scales_in_p && values.v_scales && values.v_scales->extent[2] == 1;

@@ -120,10 +120,15 @@ TEST_F(JudgeHints, WhereManyRescalesHideAllABlockIsAskedFor) {
   file.f32("v", keys + ",1", values);
   file.f32("o", "1,1", {0.002F});
   file.write(folder_ / "out.safetensors");
-  const Ran ran = judged(" --path exp_error=1e-6");
+  const Ran ran = judged(" --path 'exp_error=1e-6 p_format=bf16'");
   EXPECT_EQ(ran.exit_code, 2) << ran.out;
   says(ran, "say block=KEYS, how many keys share one running maximum");
-  EXPECT_EQ(judged(" --path 'exp_error=1e-6 block=64'").exit_code, 0) << text_of("out.txt");
+  EXPECT_EQ(judged(" --path 'exp_error=1e-6 p_format=bf16 block=64'").exit_code, 0)
+      << text_of("out.txt");
+  // A path of f32 rules out what its bound, here of 4000 additions, cannot see.
+  const Ran any = judged(" --path 'exp_error=1e-6 block=64'");
+  EXPECT_EQ(any.exit_code, 2);
+  says(any, "a loss of precision that the path rules out would be accepted too (rounds_o_to_bf16");
 }
 
 TEST_F(JudgeHints, AnErrorThatPromisesNothingIsBlamed) {

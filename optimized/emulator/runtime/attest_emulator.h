@@ -28,6 +28,14 @@ void attest_emulator_reset(void);
 
 void attest_emulator_counts(uint64_t* launches, uint64_t* warp_instructions);
 
+/* The kernels that were launched since this was last asked, each once, in order of their first
+ * launch: a line for each, with template arguments and without parameters. Valid until the next
+ * call. */
+const char* attest_emulator_launched(void);
+
+/* Warp instructions that a launch may execute from here on; 0: any number. */
+void attest_emulator_limit(uint64_t warp_instructions);
+
 /* With the option counters=1: what launches cost, per kernel and source line, since the process
  * began; the text is described at print(Profile) in profile.hpp and valid until the next call. */
 const char* attest_emulator_profile(void);

@@ -76,6 +76,21 @@ uint32_t attest_emulator_totals(uint64_t* values, uint32_t room) {
   return static_cast<uint32_t>(columns.size());
 }
 
+const char* attest_emulator_launched(void) {
+  static std::string text;
+  Runtime& runtime = Runtime::instance();
+  const std::lock_guard lock(runtime.mutex);
+  text.clear();
+  for (const std::string& name : runtime.launched) text += name + "\n";
+  runtime.launched.clear();
+  return text.c_str();
+}
+
+void attest_emulator_limit(uint64_t warp_instructions) {
+  const std::lock_guard lock(Runtime::instance().mutex);
+  Device::instance().limit_instructions(warp_instructions);
+}
+
 const char* attest_emulator_load_error(void) {
   Runtime& runtime = Runtime::instance();
   const std::lock_guard lock(runtime.mutex);

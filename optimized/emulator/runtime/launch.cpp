@@ -2,6 +2,7 @@
 // before anything runs; what a kernel then does wrong becomes a sticky error.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 
@@ -48,6 +49,8 @@ cudaError_t run(Kernel& kernel, const Request& request, void** arguments) {
   const std::size_t seen = device.findings().size();
   const std::uint64_t executed = device.counts().warp_instructions;
   const std::string name = readable_name(kernel.name);
+  if (std::ranges::find(runtime.launched, name) == runtime.launched.end())
+    runtime.launched.push_back(name);
   Record::instance().began(name);
   Device::Launch launch;
   launch.grid = {request.grid.x, request.grid.y, request.grid.z};
@@ -197,13 +200,18 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* sha
   return cudaSuccess;
 }
 
+// Answers after a fault too: the stub that nvcc writes around a kernel asks once, at the first
+// launch, and keeps what it got. Refused then, that kernel could never be launched again, not even
+// after the fault is forgotten.
 cudaError_t cudaGetKernel(cudaKernel_t* handle, const void* function) {
-  return call([&](Runtime& runtime) {
-    Kernel* kernel = runtime.find_kernel(function);
-    if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
-    *handle = reinterpret_cast<cudaKernel_t>(kernel);
-    return cudaSuccess;
-  });
+  return call(
+      [&](Runtime& runtime) {
+        Kernel* kernel = runtime.find_kernel(function);
+        if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
+        *handle = reinterpret_cast<cudaKernel_t>(kernel);
+        return cudaSuccess;
+      },
+      attest::emulator::runtime::AfterFault::answers);
 }
 
 cudaError_t __cudaGetKernel(cudaKernel_t* handle, const void* function) {

@@ -70,6 +70,7 @@ class Runtime {
   std::string load_error;             // the first reason why code could not be loaded
   std::map<int, std::size_t> limits;  // cudaDeviceSetLimit
   bool supervised = false;            // a worker asked for findings, so they are not printed
+  std::vector<std::string> launched;  // different kernels, by first launch, since last asked
   std::map<void*, Block> blocks;
   std::unordered_map<const void*, std::unique_ptr<Binary>> binaries;  // by handle
   std::unordered_map<const void*, std::unique_ptr<Kernel>> kernels;   // by host function

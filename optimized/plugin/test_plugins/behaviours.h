@@ -36,6 +36,12 @@ enum Behaviour {
   ASKS_FOR_NEGATIVE_SCRATCH,
   CRASHES_IN_DECLINES,
   REACHES_UNSUPPORTED, /* an instruction that the emulator does not execute */
+  LAUNCHES_SECOND,     /* well, with a kernel that nothing else launches */
+  FAULTS_THEN_SECOND,  /* the same kernel, after a fault of another */
+  SPINS,               /* at work for ever: on the host, or in a kernel that stores all the time */
+  FORKS,               /* o: the process id of a child that waits for ever */
+  FORKS_DETACHED,      /* the same, in a session of its own and without its parent */
+  FORKS_AND_ABORTS,    /* SIGABRT, while such a child holds what it inherited */
   COPIES_FROM_NOWHERE, /* cudaMemcpy from an address where nothing is */
 };
 

@@ -27,9 +27,13 @@ __global__ void spin(volatile float* o) {
   }
 }
 
-__global__ void wait_for_long() {
-  while (clock64() != 0) {
-  }
+__global__ void count_up(volatile float* o) {
+  while (true) o[0] = o[0] + 1;
+}
+
+template <int kNumber>
+__global__ void write_second(float* o) {
+  *o = 0 * kNumber;
 }
 
 __global__ void reach_unsupported(float* o) {
@@ -62,13 +66,19 @@ std::int32_t prefill(const AttestAttention* a) {
   if (behaviour == CHANGES_Q) touch<<<1, 64, 0, stream>>>(q, q + 1);
   if (behaviour == WRITES_NULL) touch<<<1, 64, 0, stream>>>(q, nullptr);
   if (behaviour == REACHES_UNSUPPORTED) reach_unsupported<<<1, 64, 0, stream>>>(o);
+  if (behaviour == FAULTS_THEN_SECOND) touch<<<1, 64, 0, stream>>>(q, nullptr);
+  if (behaviour == FAULTS_THEN_SECOND || behaviour == LAUNCHES_SECOND) {
+    write_second<2><<<1, 1, 0, stream>>>(o);
+    return static_cast<std::int32_t>(cudaGetLastError());
+  }
+  if (behaviour == SPINS) count_up<<<1, 1, 0, stream>>>(o);
   if (behaviour == ABORTS) {
     // What abort() of the emulator's own would look like, in the middle of a kernel.
     std::thread([emulator = pthread_self()] {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       pthread_kill(emulator, SIGABRT);
     }).detach();
-    wait_for_long<<<1, 64, 0, stream>>>();
+    count_up<<<1, 1, 0, stream>>>(o);
   }
   if (behaviour == COPIES_FROM_NOWHERE)
     cudaMemcpy(o, reinterpret_cast<void*>(64), 4, cudaMemcpyDefault);

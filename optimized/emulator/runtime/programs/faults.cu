@@ -14,6 +14,10 @@ __global__ void asserts(int value) {
 __global__ void traps() {
   __trap();
 }
+// First launched during the fault, which must not spoil it for good.
+__global__ void comes_later(int* values) {
+  values[0] = 2;
+}
 
 int main(int argc, char** argv) {
   int* values = nullptr;
@@ -38,8 +42,12 @@ int main(int argc, char** argv) {
   REQUIRE_ERROR(cudaMalloc(&more, 4), error);
   REQUIRE_ERROR(cudaGetLastError(), error);
   REQUIRE_ERROR(cudaGetLastError(), error);  // sticky: asking does not clear it
+  comes_later<<<1, 1>>>(values);
+  REQUIRE_ERROR(cudaGetLastError(), error);
   REQUIRE_OK(cudaDeviceReset());
   REQUIRE_OK(cudaMalloc(&more, 4));
   writes<<<1, 1>>>(more, 0);
+  comes_later<<<1, 1>>>(more);
+  REQUIRE_OK(cudaGetLastError());
   REQUIRE_OK(cudaDeviceSynchronize());
 }
