@@ -37,8 +37,8 @@ constexpr auto kProgressEvery = std::chrono::milliseconds(100);
 // 1 - 0.95^64.
 constexpr std::uint64_t kDrawsMost = 64;
 // A property whose first cases were all declined, each with all its draws, is not served: it is
-// closed, and its share of the budget goes to the others. A subject that accepts one in 20 is mistaken for one that accepts
-// none once in 20,000 runs.
+// closed, and its share of the budget goes to the others. A subject that accepts one in 20 is
+// mistaken for one that accepts none once in 20,000 runs.
 constexpr std::uint64_t kDeclinedFirst = 3;
 constexpr std::uint64_t kOffered = kDeclinedFirst + 1;
 // Draws of one case are as far apart as indices of a campaign never are.
@@ -173,7 +173,8 @@ class Campaign {
       if (ticket.aim != nullptr && draw < kAimedDraws) {
         ticket.test_case = aimed(ticket.test_case, *ticket.aim);
       }
-      ticket.test_case = fitted(ticket.test_case, properties_[ticket.property]->name, subject, served_);
+      ticket.test_case =
+          fitted(ticket.test_case, properties_[ticket.property]->name, subject, served_);
       check_once(subject, ticket);
       const Verdict& verdict = ticket.seen.verdict;
       if (verdict.outcome != Outcome::declined || unserved_[ticket.property]) return;
@@ -373,7 +374,7 @@ class Campaign {
 
   // Touched only by the thread that counts, and when all are joined.
   Run run_;
-  std::vector<std::atomic<bool>> unserved_;        // by property; set by whoever counts
+  std::vector<std::atomic<bool>> unserved_;    // by property; set by whoever counts
   std::vector<std::uint64_t> declined_first_;  // by property: cases declined before one was not
   bool deaf_ = false;                          // a listener threw: nothing more counts
   std::uint64_t done_ = 0;                     // behind the highest number that is part of the run

@@ -28,7 +28,8 @@ Reply watched(Reply reply, Observation& seen) {
     if (seen.fault_kind.empty()) seen.fault_kind = reply.fault->kind;
     return reply;
   }
-  for (const Tensor* tensor : {&reply.o, &reply.k, &reply.v, &reply.k_scales, &reply.v_scales, &reply.y}) {
+  for (const Tensor* tensor :
+       {&reply.o, &reply.k, &reply.v, &reply.k_scales, &reply.v_scales, &reply.y}) {
     if (tensor->count() > 0) seen.o_digest = digest_of(*tensor, seen.o_digest);
   }
   if (reply.lse.count() > 0) seen.lse_digest = digest_of(reply.lse, seen.lse_digest);

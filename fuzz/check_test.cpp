@@ -79,6 +79,58 @@ TEST(Check, SeesFaultsAndBits) {
   EXPECT_EQ(kind_of(observe(broken, property, a)), "faulted: memcheck");
 }
 
+// Whichever function a property calls, nothing that comes back is lost.
+TEST(Check, EveryOperationIsWatched) {
+  Reply reply;
+  reply.counters.launches = 3;
+  reply.kernels = {"some_kernel"};
+  reply.k = Tensor(Format::f32, {1, 1, 1, 1});
+  const auto answer = [&reply](const auto&...) { return reply; };
+  Subject subject;
+  subject.prefill = subject.decode = answer;
+  subject.append = answer;
+  subject.projection = answer;
+  subject.copy_pages = answer;
+  using Ask = decltype(Property::check);
+  const Ask asks[] = {[](const Subject& s, const Problem& p, const Values& v) {
+                        s.prefill(p, v, Poison::nan);
+                        return Verdict{};
+                      },
+                      [](const Subject& s, const Problem& p, const Values& v) {
+                        s.decode(p, v, Poison::nan);
+                        return Verdict{};
+                      },
+                      [](const Subject& s, const Problem& p, const Values&) {
+                        s.append(p, {}, Poison::nan);
+                        return Verdict{};
+                      },
+                      [](const Subject& s, const Problem&, const Values&) {
+                        s.projection({}, Poison::nan);
+                        return Verdict{};
+                      },
+                      [](const Subject& s, const Problem& p, const Values&) {
+                        s.copy_pages(p, {}, Poison::nan);
+                        return Verdict{};
+                      }};
+  const std::uint64_t nothing =
+      observe(subject,
+              Property{"none", "",
+                       [](const Subject&, const Problem&, const Values&) { return Verdict{}; }},
+              Case{})
+          .o_digest;
+  for (const Ask ask : asks) {
+    reply.fault.reset();
+    Observation seen = observe(subject, Property{"asks", "", ask}, Case{});
+    EXPECT_EQ(seen.replies, 1);
+    EXPECT_EQ(seen.counters.launches, 3);
+    EXPECT_TRUE(seen.kernels.contains("some_kernel"));
+    EXPECT_NE(seen.o_digest, nothing);
+    reply.fault = Fault{"memcheck", "somewhere"};
+    seen = observe(subject, Property{"asks", "", ask}, Case{});
+    EXPECT_EQ(seen.fault_kind, "memcheck");
+  }
+}
+
 TEST(Check, AWatchedSubjectStillSaysHowItRoundsOnEachProblem) {
   Subject subject = fake_subject({});
   subject.precision_for = [](Operation, const Problem& problem) {

@@ -23,7 +23,7 @@ struct Ticket {
   const Aim* aim = nullptr;      // null: it is not aimed
   std::optional<Setting> setting;
   Observation seen;
-  std::vector<std::string> declines;                            // why earlier draws were declined
+  std::vector<std::string> declines;  // why earlier draws were declined
   enum class State : std::uint8_t { ran, passed_over, lost } state = State::passed_over;
 };
 

@@ -84,8 +84,7 @@ Verdict variance_scaling(const Subject& subject, const Problem& problem, const V
       const auto at = static_cast<std::size_t>(row * p.keys + j);
       const double weight = recovered.weight[at];
       judge.demand(std::isfinite(lse) && (weight >= 0 || !std::isfinite(bounds.o[at])), weight,
-                   {b, h, i, j},
-                   "weights and LSE must be numbers");
+                   {b, h, i, j}, "weights and LSE must be numbers");
       const double relative = weight > 0 ? bounds.o[at] / weight : HUGE_VAL;
       const double radius =
           relative < 1 ? lse_radius - std::log1p(-relative) : HUGE_VAL;  // a weight of 0: unknown

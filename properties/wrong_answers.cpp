@@ -334,7 +334,8 @@ void measure_power(const Problem& problem, const Values& values, const Precision
   // Where one key is seen its value is the answer: no bound could tell of a weight.
   verdict.sight = trials.o.other ? sight_of(trials) : Sight::unknown;
   for (const Trial& trial : trials.tried) {
-    if (!counts(trial)) continue;
+    // What gives the same numbers on this case is no wrong answer to it.
+    if (!counts(trial) || trial.fate == Fate::same) continue;
     verdict.power.push_back({std::string(trial.wrong_answer), trial.fate == Fate::refused});
   }
 }

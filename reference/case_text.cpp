@@ -236,14 +236,14 @@ const Key kKeys[] = {
     named<&Problem::empty_lse, empty_lse_names>("empty_lse", "empty_lse=minus_inf|plus_inf",
                                                 "what lse is in a row that sees no key and no sink",
                                                 "minus_inf"),
-    named<&Problem::lse_base, log_base_names>("lse", "lse=e|two|none",
-                                              "which logarithm lse is; none: it is not asked for",
-                                              "e"),
+    named<&Problem::lse_base, log_base_names>(
+        "lse", "lse=e|two|none", "which logarithm lse is; none: it is not asked for", "e"),
     named<&Problem::layout, layout_names>("layout", "layout=bhtd|bthd",
                                           "axes in memory: heads before rows, or rows before heads",
                                           "bhtd"),
     {{"strided", "strided=TENSOR,TENSOR,..."},
-     "tensors with gaps behind rows, heads and batch entries: of q, k, v, o, lse, bias, mask, scales, "
+     "tensors with gaps behind rows, heads and batch entries: of q, k, v, o, lse, bias, mask, "
+     "scales, "
      "table (of blocks), fresh (rows to append)",
      "none",
      [](const Case& c) { return unless(c.problem.strided == 0, strided_text(c.problem.strided)); },

@@ -56,15 +56,14 @@ struct Problem {
   bool mask = false;   // Values carries an explicit boolean mask, true = visible
   std::vector<Index> query_lengths = {};  // one per batch entry, each <= queries; empty: all full
   std::vector<Index> key_lengths = {};    // one per batch entry, each <= keys; empty: all full
-  EmptyRow empty_row =
-      EmptyRow::zero;  // o of a row that sees no key
+  EmptyRow empty_row = EmptyRow::zero;    // o of a row that sees no key
   EmptyLse empty_lse = EmptyLse::minus_inf;  // lse of such a row, unless it has a sink
   LogBase lse_base = LogBase::e;
   Layout layout = Layout::bhtd;
   std::uint32_t strided = 0;  // a bit per Strided: gaps lie behind its rows, heads and entries
-  Index spare_slots = 0;  // cache slots allocated behind `keys`: unreachable memory
-  Index splits = 1;       // decode: into how many parts the keys are split
-  Index chunk = 1;        // cached = recomputed: tokens per step when a sequence is fed in chunks
+  Index spare_slots = 0;      // cache slots allocated behind `keys`: unreachable memory
+  Index splits = 1;           // decode: into how many parts the keys are split
+  Index chunk = 1;  // cached = recomputed: tokens per step when a sequence is fed in chunks
   std::optional<Format> cache = {};  // of k and v, where it is not `input`
   Scales scales = Scales::none;  // Values carries factors of k and v: per tensor, KV head, token
   Index page_size = 0;           // slots of a page of the cache; 0: the cache is contiguous

@@ -24,7 +24,9 @@ __device__ int rising(float x) {
   const int bits = __float_as_int(x);
   return bits >= 0 ? bits : bits ^ 0x7FFFFFFF;
 }
-__device__ float number(int bits) { return __int_as_float(bits >= 0 ? bits : bits ^ 0x7FFFFFFF); }
+__device__ float number(int bits) {
+  return __int_as_float(bits >= 0 ? bits : bits ^ 0x7FFFFFFF);
+}
 
 struct Place {
   int64_t b;
@@ -104,8 +106,7 @@ __global__ void divide(Arguments x) {
         p.end <= 0 ? 0.0F : x.acc[blockIdx.x * static_cast<int64_t>(x.head_dim_v) + c] / sum;
   }
   if (threadIdx.x == 0 && x.lse.first != nullptr) {
-    *x.lse.at(p.b, p.h, p.i) =
-        p.end <= 0 ? -INFINITY : number(x.row_max[blockIdx.x]) + logf(sum);
+    *x.lse.at(p.b, p.h, p.i) = p.end <= 0 ? -INFINITY : number(x.row_max[blockIdx.x]) + logf(sum);
   }
 }
 
@@ -120,7 +121,9 @@ const char* declines(uint32_t, const AttestProblem* p) {
   return nullptr;
 }
 
-int64_t rows_of_problem(const AttestProblem& p) { return p.batch * p.query_heads * p.queries; }
+int64_t rows_of_problem(const AttestProblem& p) {
+  return p.batch * p.query_heads * p.queries;
+}
 
 int64_t scratch_bytes(uint32_t, const AttestProblem* p) {
   return rows_of_problem(*p) * (2 + p->v_depth) * 4;

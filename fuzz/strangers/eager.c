@@ -1,7 +1,6 @@
-/* Attention as an eager framework computes it on the host: whole tensors of scores, a softmax in f32
- * whose shares are divided before they are cast to bf16, and a product with V. Additive bias, boolean
- * mask, grouped heads; no LSE.
- * FAULT as in stranger.cuh.
+/* Attention as an eager framework computes it on the host: whole tensors of scores, a softmax in
+ * f32 whose shares are divided before they are cast to bf16, and a product with V. Additive bias,
+ * boolean mask, grouped heads; no LSE. FAULT as in stranger.cuh.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -53,7 +52,8 @@ static void attend_row(const AttestAttention* a, int64_t b, int64_t h, int64_t i
     for (int64_t c = 0; c < p->depth; ++c) sum += wide(q[c]) * wide(k[c]);
     sum *= p->scale;
     if (a->bias.data != NULL) {
-      const float* bias = (const float*)a->bias.data + b * a->bias.strides[0] + h * a->bias.strides[1];
+      const float* bias =
+          (const float*)a->bias.data + b * a->bias.strides[0] + h * a->bias.strides[1];
 #if FAULT == 1 /* the bias of query 0 for all */
       sum += bias[j];
 #else
@@ -106,11 +106,13 @@ static const char* declines(uint32_t operation, const AttestProblem* p) {
     return "no ALiBi, sinks or lengths";
   }
   if (p->lse_base != ATTEST_LSE_NONE) return "no LSE";
-  if (p->softcap != 0 || p->window_left >= 0 || p->window_right >= 0) return "no softcap, no windows";
+  if (p->softcap != 0 || p->window_left >= 0 || p->window_right >= 0)
+    return "no softcap, no windows";
   if (p->input != ATTEST_BF16 || p->output != ATTEST_BF16 || p->cache != ATTEST_BF16) {
     return "bf16 only";
   }
-  if (p->scales != ATTEST_SCALES_NONE || p->page_size > 0 || p->ring > 0) return "k and v as they are";
+  if (p->scales != ATTEST_SCALES_NONE || p->page_size > 0 || p->ring > 0)
+    return "k and v as they are";
   if (p->empty_row != ATTEST_EMPTY_ZERO) return "rows without keys are zeros";
   return NULL;
 }

@@ -1,5 +1,5 @@
 // A kernel that wants its operands packed: q, k and v are copied into contiguous f32 scratch, a
-// plain kernel computes there, and a third one unpacks. Any strides, f32 and f16, any width to 256.
+// plain kernel computes there, and a third one unpacks. Any strides, f32 and f16, any width to 64.
 #include <cuda_fp16.h>
 
 #include "fuzz/strangers/stranger.cuh"
@@ -47,8 +47,7 @@ __device__ float of_block(float x, bool largest) {
   for (int width = kThreads / 2; width > 0; width /= 2) {
     if (threadIdx.x < width) {
       const float other = parts[threadIdx.x + width];
-      parts[threadIdx.x] =
-          largest ? fmaxf(parts[threadIdx.x], other) : parts[threadIdx.x] + other;
+      parts[threadIdx.x] = largest ? fmaxf(parts[threadIdx.x], other) : parts[threadIdx.x] + other;
     }
     __syncthreads();
   }
@@ -73,7 +72,8 @@ __global__ void attend(const float* q, const float* k, const float* v, float* o,
   end = max(end, 0);
   const auto score = [&](int j) {
     float sum = 0;
-    for (int c = 0; c < e.head_dim; ++c) sum += q[row * e.head_dim + c] * k[(first + j) * e.head_dim + c];
+    for (int c = 0; c < e.head_dim; ++c)
+      sum += q[row * e.head_dim + c] * k[(first + j) * e.head_dim + c];
     return sum * e.scale;
   };
   float largest = -INFINITY;
@@ -109,9 +109,13 @@ __global__ void attend(const float* q, const float* k, const float* v, float* o,
   }
 }
 
-int64_t count_of(const DLTensor& x) { return x.shape[0] * x.shape[1] * x.shape[2] * x.shape[3]; }
+int64_t count_of(const DLTensor& x) {
+  return x.shape[0] * x.shape[1] * x.shape[2] * x.shape[3];
+}
 
-unsigned blocks_for(int64_t count) { return static_cast<unsigned>((count + kThreads - 1) / kThreads); }
+unsigned blocks_for(int64_t count) {
+  return static_cast<unsigned>((count + kThreads - 1) / kThreads);
+}
 
 int64_t scratch_bytes(uint32_t, const AttestProblem* p) {
   const int64_t q = p->batch * p->query_heads * p->queries, k = p->batch * p->kv_heads * p->keys;
@@ -139,14 +143,20 @@ int32_t run(const AttestAttention* a) {
   if (const int64_t rows = p.batch * p.query_heads * p.queries; rows > 0) {
     Rows<float> lse{};
     if (a->lse.data != nullptr) {
-      lse = {static_cast<float*>(a->lse.data), a->lse.strides[0], a->lse.strides[1], a->lse.strides[2]};
+      lse = {static_cast<float*>(a->lse.data), a->lse.strides[0], a->lse.strides[1],
+             a->lse.strides[2]};
     }
-    const Extents e{static_cast<int>(p.query_heads), static_cast<int>(p.kv_heads),
-                    static_cast<int>(p.queries),     static_cast<int>(p.keys),
-                    static_cast<int>(p.depth),       static_cast<int>(p.v_depth),
-                    (p.flags & ATTEST_CAUSAL) != 0,  p.alignment == ATTEST_TOP_LEFT,
+    const Extents e{static_cast<int>(p.query_heads),
+                    static_cast<int>(p.kv_heads),
+                    static_cast<int>(p.queries),
+                    static_cast<int>(p.keys),
+                    static_cast<int>(p.depth),
+                    static_cast<int>(p.v_depth),
+                    (p.flags & ATTEST_CAUSAL) != 0,
+                    p.alignment == ATTEST_TOP_LEFT,
                     p.scale};
-    attend<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(packed[0], packed[1], packed[2], at, lse, e);
+    attend<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(packed[0], packed[1], packed[2],
+                                                                 at, lse, e);
     const int64_t count = count_of(a->o);
     unpack<Number><<<blocks_for(count), kThreads, 0, stream>>>(
         at, stranger::rows_of<Number>(a->o), static_cast<int>(p.query_heads),
@@ -166,15 +176,15 @@ const char* declines(uint32_t, const AttestProblem* p) {
   if (p->input != p->output || (p->input != ATTEST_F32 && p->input != ATTEST_F16)) {
     return "f32 or f16, in and out";
   }
-  if (p->depth > 256 || p->v_depth > 256) return "widths to 256";
+  if (p->depth > 64 || p->v_depth > 64) return "widths to 64";
   if (p->empty_lse != ATTEST_EMPTY_LSE_MINUS_INF) return "the LSE of an empty row is -inf";
   return nullptr;
 }
 
 constexpr AttestSubject table() {
-  AttestSubject subject = stranger::described("attention of packed copies, f32 and f16",
-                                              ATTEST_DETERMINISTIC | ATTEST_BATCH_INVARIANT,
-                                              stranger::f32_precision());
+  AttestSubject subject =
+      stranger::described("attention of packed copies, f32 and f16",
+                          ATTEST_DETERMINISTIC | ATTEST_BATCH_INVARIANT, stranger::f32_precision());
   subject.declines = declines;
   subject.scratch_bytes = scratch_bytes;
   subject.prefill = prefill;

@@ -87,6 +87,7 @@ const char* declines(uint32_t, const AttestProblem* p) {
   if (p->input != ATTEST_BF16 || p->output != ATTEST_BF16 || p->cache != ATTEST_BF16) {
     return "bf16 only";
   }
+  if (p->flags & ATTEST_CAUSAL && p->alignment != ATTEST_BOTTOM_RIGHT) return "bottom right only";
   if (p->scales != ATTEST_SCALES_NONE) return "no scales";
   if (p->depth != kHeadDim || p->v_depth != kHeadDim) return "head width 128 only";
   if (p->page_size != kPage) return "pages of 16 tokens only";

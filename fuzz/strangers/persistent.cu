@@ -76,7 +76,8 @@ __global__ void take_tiles(Arguments x) {
 #else
     if (tile >= static_cast<unsigned>(x.tiles)) return;
 #endif
-    const int i = static_cast<int>(tile) % tiles_per_head * kWarps + static_cast<int>(threadIdx.x) / 32;
+    const int i =
+        static_cast<int>(tile) % tiles_per_head * kWarps + static_cast<int>(threadIdx.x) / 32;
     const int head = static_cast<int>(tile) / tiles_per_head;
 #if FAULT == 2  // batch entries are numbered by KV heads
     const int b = head / x.num_heads_q, h = (head + (x.group > 1 ? b : 0)) % x.num_heads_q;
@@ -99,7 +100,9 @@ const char* declines(uint32_t, const AttestProblem* p) {
   return nullptr;
 }
 
-int64_t scratch_bytes(uint32_t, const AttestProblem*) { return sizeof(unsigned); }
+int64_t scratch_bytes(uint32_t, const AttestProblem*) {
+  return sizeof(unsigned);
+}
 
 int32_t prefill(const AttestAttention* a) {
   const AttestProblem& p = a->problem;

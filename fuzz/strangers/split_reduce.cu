@@ -30,14 +30,17 @@ __device__ Row row_of(const Arguments& x, int64_t row) {
           x.lengths == nullptr ? x.seqlen_kv : x.lengths[b]};
 }
 
-__device__ float exponential(float x) { return exp2f(x * 1.4426950408889634F); }
+__device__ float exponential(float x) {
+  return exp2f(x * 1.4426950408889634F);
+}
 
 __global__ void attend_part(Arguments x) {
   __shared__ float products[kThreads];
   const Row row = row_of(x, blockIdx.x);
   const int size = (row.length + x.splits - 1) / x.splits, c = threadIdx.x;
 #if FAULT == 1  // the last part ends where the longest sequence does
-  const int begin = blockIdx.y * size, end = blockIdx.y + 1 == x.splits ? x.seqlen_kv : begin + size;
+  const int begin = blockIdx.y * size,
+            end = blockIdx.y + 1 == x.splits ? x.seqlen_kv : begin + size;
 #else
   const int begin = min(row.length, static_cast<int>(blockIdx.y) * size);
   const int end = min(row.length, begin + size);
@@ -108,7 +111,9 @@ const char* declines(uint32_t, const AttestProblem* p) {
   return nullptr;
 }
 
-int64_t rows_of_problem(const AttestProblem& p) { return p.batch * p.query_heads * p.queries; }
+int64_t rows_of_problem(const AttestProblem& p) {
+  return p.batch * p.query_heads * p.queries;
+}
 
 int64_t scratch_bytes(uint32_t, const AttestProblem* p) {
   return rows_of_problem(*p) * p->splits * kPart * static_cast<int64_t>(sizeof(float));

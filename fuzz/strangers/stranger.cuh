@@ -1,6 +1,6 @@
-// What the strangers of this folder share: a table of the C ABI with its boring parts filled in, and
-// where a row lies. A real library has its own; nothing of attest but the ABI is used.
-// FAULT 0 is the correct kernel. 1, 2 and 3 each put one mistake into it, named where it stands.
+// What the strangers of this folder share: a table of the C ABI with its boring parts filled in,
+// and where a row lies. A real library has its own; nothing of attest but the ABI is used. FAULT 0
+// is the correct kernel. 1, 2 and 3 each put one mistake into it, named where it stands.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -52,7 +52,9 @@ inline const char* beyond_dense(const AttestProblem& p) {
 }
 
 inline char message[256] = "";
-inline const char* last_error() { return message; }
+inline const char* last_error() {
+  return message;
+}
 
 inline int32_t launched(const char* what) {
   const cudaError_t status = cudaGetLastError();
@@ -89,9 +91,9 @@ constexpr AttestSubject described(const char* name, uint32_t promises,
 
 }  // namespace stranger
 
-#define STRANGER_EXPORT(table)                                                              \
-  extern "C" __attribute__((visibility("default"))) const AttestSubject* attest_subject(    \
-      uint32_t version) {                                                                   \
-    static const AttestSubject subject = table;                                             \
-    return version == ATTEST_ABI_VERSION ? &subject : nullptr;                              \
+#define STRANGER_EXPORT(table)                                                           \
+  extern "C" __attribute__((visibility("default"))) const AttestSubject* attest_subject( \
+      uint32_t version) {                                                                \
+    static const AttestSubject subject = table;                                          \
+    return version == ATTEST_ABI_VERSION ? &subject : nullptr;                           \
   }

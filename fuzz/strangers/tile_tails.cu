@@ -1,7 +1,7 @@
-// The shape of FlashAttention-2: bf16, head width 64, tensor cores, KV blocks last to first, grouped
-// heads, causal masks, any strides. Rows of Q and K behind the end of a sequence are never loaded:
-// their place in shared memory keeps what it held, matrix instructions read it, and masks and
-// stores drop it. The LSE of a row that sees no key is +inf.
+// The shape of FlashAttention-2: bf16, head width 64, tensor cores, KV blocks last to first,
+// grouped heads, causal masks, any strides. Rows of Q and K behind the end of a sequence are never
+// loaded: their place in shared memory keeps what it held, matrix instructions read it, and masks
+// and stores drop it. The LSE of a row that sees no key is +inf.
 #include <cuda_bf16.h>
 
 #include "fuzz/strangers/stranger.cuh"
@@ -110,10 +110,10 @@ __device__ void weigh(float (&s)[8][4], float (&acc)[8][4], Softmax& state, floa
 
 __device__ void add_values(float (&acc)[8][4], const float (&p)[8][4], const Tile& v, int lane) {
   for (int step = 0; step < 4; ++step) {
-    const uint32_t a[4] = {
-        packed(p[2 * step][0], p[2 * step][1]), packed(p[2 * step][2], p[2 * step][3]),
-        packed(p[2 * step + 1][0], p[2 * step + 1][1]),
-        packed(p[2 * step + 1][2], p[2 * step + 1][3])};
+    const uint32_t a[4] = {packed(p[2 * step][0], p[2 * step][1]),
+                           packed(p[2 * step][2], p[2 * step][3]),
+                           packed(p[2 * step + 1][0], p[2 * step + 1][1]),
+                           packed(p[2 * step + 1][2], p[2 * step + 1][3])};
     for (int n = 0; n < 8; n += 2) {
       uint32_t b[4];
       load_transposed(b, &v[step * 16 + lane % 16][n * 8 + lane / 16 * 8]);
@@ -206,7 +206,8 @@ int32_t prefill(const AttestAttention* a) {
   x.top_left = p.alignment == ATTEST_TOP_LEFT;
   x.scale = p.scale;
   x.scale_log2 = static_cast<float>(p.scale * 1.4426950408889634);
-  const dim3 grid((x.seqlen_q + kBlockM - 1) / kBlockM, static_cast<unsigned>(p.batch) * x.num_heads);
+  const dim3 grid((x.seqlen_q + kBlockM - 1) / kBlockM,
+                  static_cast<unsigned>(p.batch) * x.num_heads);
   if (grid.x == 0 || grid.y == 0) return 0;
   flash_forward<<<grid, kThreads, 0, static_cast<cudaStream_t>(a->stream)>>>(x);
   return stranger::launched("flash_forward");

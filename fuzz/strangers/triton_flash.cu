@@ -6,7 +6,8 @@
 
 // The text of the kernel, as it stands in the file.
 asm(".pushsection .rodata\n"
-    "attest_triton_ptx: .incbin \"" TRITON_PTX "\"\n"
+    "attest_triton_ptx: .incbin \"" TRITON_PTX
+    "\"\n"
     ".byte 0\n"
     ".popsection\n");
 extern "C" const char attest_triton_ptx[];
@@ -20,8 +21,8 @@ cudaKernel_t kernel() {
   static const cudaKernel_t loaded = [] {
     cudaLibrary_t library = nullptr;
     cudaKernel_t found = nullptr;
-    if (cudaLibraryLoadData(&library, attest_triton_ptx, nullptr, nullptr, 0, nullptr, nullptr, 0) ==
-        cudaSuccess) {
+    if (cudaLibraryLoadData(&library, attest_triton_ptx, nullptr, nullptr, 0, nullptr, nullptr,
+                            0) == cudaSuccess) {
       cudaLibraryGetKernel(&found, library, "attention");
     }
     return found;
@@ -68,12 +69,13 @@ int32_t prefill(const AttestAttention* a) {
   for (size_t axis = 6; axis < 9; ++axis) strides[axis] = strides[axis - 6];
 #endif
   void *global_scratch = nullptr, *profile_scratch = nullptr;
-  std::array<void*, 26> arguments{&q, &k, &v, &o, &lse, &scale_log2, &seqlen_q, &seqlen_kv,
-                                  &num_heads_q, &group};
+  std::array<void*, 26> arguments{&q,          &k,        &v,         &o,           &lse,
+                                  &scale_log2, &seqlen_q, &seqlen_kv, &num_heads_q, &group};
   for (n = 0; n < strides.size(); ++n) arguments[10 + n] = &strides[n];
   arguments[24] = &global_scratch;
   arguments[25] = &profile_scratch;
-  const dim3 grid((seqlen_q + kBlockM - 1) / kBlockM, static_cast<unsigned>(p.batch * p.query_heads));
+  const dim3 grid((seqlen_q + kBlockM - 1) / kBlockM,
+                  static_cast<unsigned>(p.batch * p.query_heads));
   if (grid.x == 0 || grid.y == 0) return 0;
   cudaLaunchKernel(reinterpret_cast<const void*>(kernel()), grid, kThreads, arguments.data(),
                    kSharedBytes, static_cast<cudaStream_t>(a->stream));
@@ -87,9 +89,9 @@ constexpr AttestSubject table() {
   precision.key_block = precision.block = kBlockN;
   precision.division_error = 2 * 0x1p-23;  // div.full.f32: 2 ulp (PTX ISA)
   precision.log_error = 3 * 0x1p-19;       // lg2.approx, and the product with ln 2
-  AttestSubject subject = stranger::described("causal bf16 attention of width 64, by Triton",
-                                              ATTEST_DETERMINISTIC | ATTEST_BATCH_INVARIANT,
-                                              precision);
+  AttestSubject subject =
+      stranger::described("causal bf16 attention of width 64, by Triton",
+                          ATTEST_DETERMINISTIC | ATTEST_BATCH_INVARIANT, precision);
   subject.declines = declines;
   subject.prefill = prefill;
   return subject;

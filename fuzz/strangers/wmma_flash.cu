@@ -30,7 +30,8 @@ __device__ void load_rows(__half* to, Rows<const __half> from, int64_t b, int h,
 
 __global__ void attend(Arguments x) {
   __shared__ __half q[kTile * kMost], k[kTile * kMost], v[kTile * kMost], p[kTile * kTile];
-  __shared__ float s[kTile * kTile], acc[kTile * kMost], row_max[kTile], row_sum[kTile], rescale[kTile];
+  __shared__ float s[kTile * kTile], acc[kTile * kMost], row_max[kTile], row_sum[kTile],
+      rescale[kTile];
   const int h = blockIdx.y % x.num_heads_q, first = blockIdx.x * kTile, lane = threadIdx.x;
   const int64_t b = blockIdx.y / x.num_heads_q;
   const int diagonal = x.seqlen_kv - x.seqlen_q;
@@ -152,9 +153,9 @@ constexpr AttestSubject table() {
   precision.p_format = ATTEST_F16;
   precision.tensor_step = 8;
   precision.key_block = precision.block = kTile;
-  AttestSubject subject = stranger::described("wmma attention of widths 32 and 64 in f16",
-                                              ATTEST_DETERMINISTIC | ATTEST_BATCH_INVARIANT,
-                                              precision);
+  AttestSubject subject =
+      stranger::described("wmma attention of widths 32 and 64 in f16",
+                          ATTEST_DETERMINISTIC | ATTEST_BATCH_INVARIANT, precision);
   subject.declines = declines;
   subject.prefill = prefill;
   return subject;

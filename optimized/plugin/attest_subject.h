@@ -54,7 +54,7 @@ extern "C" {
 #define ATTEST_EMPTY_NAN 1u
 #define ATTEST_LSE_E 0u
 #define ATTEST_LSE_TWO 1u
-#define ATTEST_LSE_NONE 2u /* no LSE is asked for: lse.data is NULL */
+#define ATTEST_LSE_NONE 2u            /* no LSE is asked for: lse.data is NULL */
 #define ATTEST_EMPTY_LSE_MINUS_INF 0u /* LSE of a row that sees neither a key nor a sink */
 #define ATTEST_EMPTY_LSE_PLUS_INF 1u
 

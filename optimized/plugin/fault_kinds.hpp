@@ -30,7 +30,8 @@ struct FaultMeaning {
 
 inline constexpr std::array kFaultMeanings{
     FaultMeaning{FaultKind::crashed, "crashed", "the plugin was ended by a signal"},
-    FaultMeaning{FaultKind::hung, "hung", "no answer within the time limit of a case"},
+    FaultMeaning{FaultKind::hung, "hung",
+                 "no answer within the time limit of a case, and nothing done"},
     FaultMeaning{FaultKind::exited, "exited", "the plugin ended the process by itself"},
     FaultMeaning{FaultKind::memory, "memory", "an allocation was refused by the memory limit"},
     FaultMeaning{FaultKind::guard, "guard",

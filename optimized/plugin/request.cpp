@@ -45,25 +45,6 @@ std::size_t bytes_of_extent(const Extent4& extent, Element element) {
   return bytes;
 }
 
-/// Which bit of Problem::strided speaks of a tensor.
-std::optional<Strided> strided_of(TensorName name) {
-  switch (name) {
-    case TensorName::q: return Strided::q;
-    case TensorName::k: return Strided::k;
-    case TensorName::v: return Strided::v;
-    case TensorName::o: return Strided::o;
-    case TensorName::lse: return Strided::lse;
-    case TensorName::bias: return Strided::bias;
-    case TensorName::mask: return Strided::mask;
-    case TensorName::k_scales:
-    case TensorName::v_scales: return Strided::scales;
-    case TensorName::block_table: return Strided::table;
-    case TensorName::new_k:
-    case TensorName::new_v: return Strided::fresh;
-    default: return std::nullopt;
-  }
-}
-
 }  // namespace
 
 RequestPlan::RequestPlan(Operation operation, Poison poison) {
@@ -212,14 +193,6 @@ void RequestPlan::add_scales(const Problem& problem, TensorName name,
     add_cache(name, *scales, role);
   } else {
     add_whole(name, *scales, problem.scales == Scales::head ? kHeadOnly : kColumnOnly);
-  }
-}
-
-void RequestPlan::leave_gaps(const Problem& problem) {
-  for (std::uint32_t i = 0; i < header_.tensor_count; ++i) {
-    TensorSpec& spec = header_.tensors[i];
-    const std::optional<Strided> tensor = strided_of(spec.name);
-    spec.strided = tensor && is_strided(problem, *tensor);
   }
 }
 

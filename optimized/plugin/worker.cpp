@@ -10,6 +10,7 @@
 
 #include "optimized/plugin/abi.hpp"
 #include "optimized/plugin/fault_kinds.hpp"
+#include "optimized/plugin/instruction_limit.hpp"
 #include "optimized/plugin/request.hpp"
 #include "optimized/plugin/worker_process.hpp"
 #include "reference/one_line.hpp"
@@ -90,7 +91,7 @@ class Client {
     pending_fault_ = revive();
     if (!pending_fault_) {
       std::memcpy(worker_->request().data(), &request, sizeof(request));
-      pending_fault_ = worker_->ask(MessageKind::declines);
+      pending_fault_ = ask(MessageKind::declines);
     }
     if (pending_fault_) {
       pending_fault_->what = "declines(): " + pending_fault_->what;
@@ -117,7 +118,7 @@ class Client {
 
   /// Of the worker's life, which ends with it: the next one counts anew.
   emulator::Profile take_profile() {
-    if (!description_.counts || revive() || worker_->ask(MessageKind::profile)) return {};
+    if (!description_.counts || revive() || ask(MessageKind::profile)) return {};
     const std::string text = text_of(worker_->reply().at<const ReplyHeader>(0).text);
     worker_.reset();
     std::string problem;
@@ -161,12 +162,23 @@ class Client {
  private:
   void start() { worker_ = std::make_unique<WorkerProcess>(options_); }
 
+  std::optional<Fault> ask(MessageKind kind) {
+    try {
+      return worker_->ask(kind);
+    } catch (const Error&) {  // the process is gone
+      worker_.reset();
+      throw;
+    }
+  }
+
   std::optional<Fault> send(const RequestPlan& plan) {
     worker_->request().grow(plan.request_bytes());
     worker_->reply().grow(plan.reply_bytes());
     plan.write(worker_->request().data());
     put_text(worker_->request().at<Request>(0).emulator, std::exchange(untold_, {}));
-    return worker_->ask(MessageKind::call);
+    auto& request = worker_->request().at<Request>(0);
+    request.instruction_limit = instruction_limit(request);
+    return ask(MessageKind::call);
   }
 
   /// A living worker, started if need be; a fault when the last one died by itself after a call.

@@ -18,9 +18,10 @@ enum class DeviceChoice : std::uint8_t { automatic, cuda, emulated };
 struct WorkerOptions {
   std::filesystem::path plugin;
   DeviceChoice device = DeviceChoice::automatic;
-  double case_seconds = 20;                 // then the call is a fault: hung
+  // Then a call that does nothing is a fault: hung. Of one still at work nobody can tell: Error.
+  double case_seconds = 20;
   std::uint64_t memory_bytes = 4ULL << 30;  // of the worker process
-  emulator::DeviceOptions emulator;         // its instruction limit follows from case_seconds
+  emulator::DeviceOptions emulator;         // its instruction limit follows from each call
   bool counters = true;                     // Reply::counters; on top of what `emulator` says
 };
 

@@ -213,6 +213,28 @@ TEST_F(WorkerStrays, WhatNoCheckerSees) {
   expect(DIVIDES_BY_ZERO, "cuda", "cudaGetLastError");
 }
 
+// Whatever else the machine does: by what was executed, if it only gets the time for that.
+TEST_F(WorkerStrays, AnEndlessKernelIsFoundByWhatItExecutes) {
+  WorkerOptions patient = strays();
+  patient.case_seconds = 600;
+  subject_ = open_plugin(patient);
+  expect(SPINS, "limit", "strays.cu:");
+}
+
+TEST_F(WorkerStrays, AKernelStillAtWorkIsNoVerdict) {
+  WorkerOptions impatient = strays();
+  impatient.case_seconds = 0.4;
+  subject_ = open_plugin(impatient);
+  try {
+    const Reply reply = run(SPINS);
+    ADD_FAILURE() << (reply.fault ? reply.fault->kind : "no fault");
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("--case-seconds"), std::string::npos) << text;
+  }
+  EXPECT_FALSE(run(BEHAVES_WELL).fault);
+}
+
 TEST_F(WorkerStrays, EndlessKernelIsStopped) {
   const Reply reply = run(HANGS);
   ASSERT_TRUE(reply.fault);

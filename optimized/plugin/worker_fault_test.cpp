@@ -15,6 +15,7 @@
 #include "optimized/plugin/test_cases.hpp"
 #include "optimized/plugin/test_plugins/behaviours.h"
 #include "optimized/plugin/worker.hpp"
+#include "reference/text.hpp"
 
 namespace attest {
 namespace {
@@ -96,6 +97,27 @@ TEST_F(WorkerFault, HangEndsWithTheTimeLimit) {
   ASSERT_TRUE(reply.fault);
   EXPECT_EQ(reply.fault->kind, "hung");
   EXPECT_NE(reply.fault->what.find("500 ms"), std::string::npos) << reply.fault->what;
+  EXPECT_FALSE(run(subject, problem_for(BEHAVES_WELL)).fault);
+}
+
+/// What the call is refused with, by an Error.
+std::string refusal_of(Subject& subject, const Problem& problem) {
+  try {
+    const Reply reply = run(subject, problem);
+    return reply.fault ? "a fault: " + reply.fault->kind : "no fault";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+// Slow is not wrong: whether it would have ended, no clock can say.
+TEST_F(WorkerFault, AtWorkToTheEndOfItsTimeIsNoVerdict) {
+  WorkerOptions options = short_options();
+  options.case_seconds = 1;
+  Subject subject = open_plugin(options);
+  const std::string refused = refusal_of(subject, problem_for(SPINS));
+  EXPECT_NE(refused.find("1000 ms"), std::string::npos) << refused;
+  EXPECT_NE(refused.find("--case-seconds"), std::string::npos) << refused;
   EXPECT_FALSE(run(subject, problem_for(BEHAVES_WELL)).fault);
 }
 
@@ -214,6 +236,36 @@ bool is_running(pid_t process) {
   return !state.empty() && state != "Z";  // nobody may have waited for it yet
 }
 
+bool ends_soon(pid_t process) {
+  for (int wait = 0; wait < 500 && is_running(process); ++wait) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return !is_running(process);
+}
+
+TEST_F(WorkerFault, WhatAPluginStartsEndsWithItsWorker) {
+  for (const Behaviour behaviour : {FORKS, FORKS_DETACHED}) {
+    pid_t child = 0;
+    {
+      Subject subject = open_plugin(short_options());
+      const Reply reply = run(subject, problem_for(behaviour));
+      ASSERT_FALSE(reply.fault) << reply.fault->what;
+      child = static_cast<pid_t>(reply.o.at(0));
+      ASSERT_GT(child, 0);
+      EXPECT_TRUE(is_running(child));
+    }
+    EXPECT_TRUE(ends_soon(child)) << behaviour;
+  }
+}
+
+// A child holds what it inherited, the worker's socket too: that the worker is dead shows all the
+// same, and at once.
+TEST_F(WorkerFault, AChildHidesNoDeath) {
+  const auto begin = std::chrono::steady_clock::now();
+  expect(FORKS_AND_ABORTS, FaultKind::crashed, "SIGABRT");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
 // In both states a worker can be in when attest is killed: waiting, and in the middle of a call.
 TEST_F(WorkerFault, KilledParentLeavesNoWorkerBehind) {
   for (const Behaviour last : {BEHAVES_WELL, HANGS}) {
@@ -223,22 +275,23 @@ TEST_F(WorkerFault, KilledParentLeavesNoWorkerBehind) {
     if (child == 0) {
       Subject subject = open_plugin(short_options());
       const pid_t worker = process_of(subject);
+      const auto forked = static_cast<pid_t>(run(subject, problem_for(FORKS_DETACHED)).o.at(0));
       if (write(pipes[1], &worker, sizeof(worker)) != sizeof(worker)) _exit(1);
+      if (write(pipes[1], &forked, sizeof(forked)) != sizeof(forked)) _exit(1);
       run(subject, problem_for(last));
       for (;;) pause();
     }
-    pid_t worker = 0;
+    pid_t worker = 0, forked = 0;
     ASSERT_EQ(read(pipes[0], &worker, sizeof(worker)), static_cast<ssize_t>(sizeof(worker)));
+    ASSERT_EQ(read(pipes[0], &forked, sizeof(forked)), static_cast<ssize_t>(sizeof(forked)));
     close(pipes[0]);
     close(pipes[1]);
     std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until the last call has begun
     ASSERT_TRUE(is_running(worker));
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
-    for (int wait = 0; wait < 500 && is_running(worker); ++wait) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    EXPECT_FALSE(is_running(worker));
+    EXPECT_TRUE(ends_soon(worker));
+    EXPECT_TRUE(ends_soon(forked));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,12 +23,20 @@
 #include "optimized/plugin/crash_handler.hpp"
 #include "optimized/plugin/inspection.hpp"
 #include "optimized/plugin/loaded_plugin.hpp"
+#include "optimized/plugin/offspring.hpp"
 #include "optimized/plugin/shared_memory.hpp"
 #include "optimized/plugin/worker_arguments.hpp"
 #include "reference/text.hpp"
 
 namespace attest {
 namespace {
+
+/// The end, with whatever the plugin started: its children, and all that share its process group.
+[[noreturn]] void end_with_children() {
+  kill_children_of(getpid());
+  if (getpgrp() == getpid()) kill(0, SIGKILL);
+  _exit(0);
+}
 
 /// Dies with attest, however attest dies. PR_SET_PDEATHSIG would also fire when the one thread of
 /// attest that started this process ends, and a campaign's threads come and go.
@@ -39,7 +48,7 @@ void die_with_parent() {
     pollfd control{kControlDescriptor, POLLRDHUP, 0};
     while (poll(&control, 1, -1) < 0 && errno == EINTR) {
     }
-    _exit(0);
+    end_with_children();
   }).detach();
 }
 
@@ -152,8 +161,9 @@ int main(int argc, char** argv) {
   setrlimit(RLIMIT_CORE, &none);
   signal(SIGINT, SIG_IGN);  // whoever sends it means attest
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // so that its offspring can be found by their parents
   attest::die_with_parent();
   attest::Worker worker(*arguments);
   worker.serve();
-  _exit(0);  // without the plugin's destructors, which may hang
+  attest::end_with_children();  // without the plugin's destructors, which may hang
 }

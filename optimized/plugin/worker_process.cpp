@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,11 +18,14 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 #include <thread>
 #include <vector>
 
 #include "optimized/plugin/death.hpp"
 #include "optimized/plugin/fault_kinds.hpp"
+#include "optimized/plugin/offspring.hpp"
 #include "optimized/plugin/worker_arguments.hpp"
 #include "reference/text.hpp"
 
@@ -37,17 +41,26 @@ constexpr std::chrono::milliseconds kLastBreath{2000};  // from a closed socket 
 constexpr std::chrono::microseconds kBurialStep{200};
 constexpr std::int64_t kLongestPollMs = 1'000'000;
 
-// An endless kernel should use up its instructions before its time, because only then can the
-// emulator name kernel and line, where the time limit can only say "hung". A core that other work
-// shares still executes this many warp instructions a second.
-constexpr double kInstructionsPerSecond = 1 << 25;
-
-std::uint64_t instruction_limit(double case_seconds) {
-  return static_cast<std::uint64_t>(std::ceil(case_seconds * kInstructionsPerSecond));
-}
-
 [[noreturn]] void refuse(const std::string& what, int error) {
   throw Error("the worker process cannot be started: " + what + ": " + std::strerror(error));
+}
+
+/// Ticks of a processor that all threads of the process had so far.
+std::uint64_t ticks_of(pid_t process) {
+  constexpr int kFieldsBefore = 11;  // behind the name in parentheses: state ... cmajflt
+  std::ifstream status("/proc/" + std::to_string(process) + "/stat");
+  std::string text;
+  std::getline(status, text);
+  std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+  std::string skipped;
+  for (int field = 0; field < kFieldsBefore; ++field) fields >> skipped;
+  std::uint64_t user = 0, system = 0;
+  fields >> user >> system;
+  return user + system;
+}
+
+std::string in_milliseconds(double seconds) {
+  return std::to_string(std::lround(seconds * 1000)) + " ms";
 }
 
 int lifted(int descriptor) {
@@ -112,7 +125,6 @@ int spawn(const std::filesystem::path& program, const std::vector<std::string>& 
 emulator::DeviceOptions emulator_options(const WorkerOptions& options) {
   emulator::DeviceOptions emulator = options.emulator;
   emulator.counters |= options.counters;
-  emulator.instruction_limit = instruction_limit(options.case_seconds);
   return emulator;
 }
 
@@ -124,15 +136,17 @@ WorkerProcess::WorkerProcess(const WorkerOptions& options)
   start(options);
   const Answer answer = wait_for_answer();
   const auto& greeting = reply_.at<const ReplyHeader>(0);
+  on_gpu_ = greeting.on_gpu != 0;
   const std::string where = "plugin " + options.plugin.string() + ": ";
   if (answer == Answer::given && greeting.faulted == 0) return;
   const std::string refusal(greeting.text, strnlen(greeting.text, sizeof(greeting.text)));
-  if (answer == Answer::too_late || answer == Answer::garbled) kill(id_, SIGKILL);
+  if (answer != Answer::given && answer != Answer::none) end();
   const int status = bury();
   const Fault fault = describe_death(status, true);
   close(control_);
+  close(ended_);
   if (answer == Answer::given) throw Error(refusal);
-  if (answer == Answer::too_late) {
+  if (answer == Answer::too_late || answer == Answer::at_work) {
     throw Error(where +
                 "did not finish loading within the time limit of a case; look for what "
                 "waits in its static constructors or in attest_subject()");
@@ -171,31 +185,42 @@ void WorkerProcess::start(const WorkerOptions& options) {
     close(control_);
     refuse(program.string(), error);
   }
+  ended_ = static_cast<int>(syscall(SYS_pidfd_open, id_, 0));
 }
 
 WorkerProcess::~WorkerProcess() {
   if (id_ > 0) {
-    kill(id_, SIGKILL);
+    end();
     bury();
   }
   close(control_);
+  close(ended_);
+}
+
+void WorkerProcess::end() const {
+  kill_children_of(id_);
+  kill(id_, SIGKILL);
 }
 
 WorkerProcess::Answer WorkerProcess::wait_for_answer() {
-  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                           std::chrono::duration<double>(seconds_));
+  const auto half =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds_ / 2));
+  auto deadline = Clock::now() + half;
+  std::optional<std::uint64_t> ticks_at_half;
   bool output_open = true;
   while (true) {
     // An answer that is already there counts, however late we look: we may have been stopped.
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-    std::array<pollfd, 2> waits{{{control_, POLLIN, 0}, {output_.descriptor(), POLLIN, 0}}};
+    // That the process ended is asked of itself: a child of it may hold on to its socket.
+    std::array<pollfd, 3> waits{{{control_, POLLIN, 0},
+                                 {ended_, POLLIN, 0},
+                                 {output_open ? output_.descriptor() : -1, POLLIN, 0}}};
     const int ready =
-        poll(waits.data(), output_open ? 2 : 1,
+        poll(waits.data(), waits.size(),
              static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, kLongestPollMs)));
     if (ready < 0 && errno != EINTR) return Answer::none;
     const bool answered = ready > 0 && waits[0].revents != 0;
-    if (!answered && left.count() <= 0) return Answer::too_late;
-    if (ready <= 0) continue;
+    const bool ended = ready > 0 && waits[1].revents != 0;
     if (answered) {
       Message message{};
       const ssize_t bytes = recv(control_, &message, sizeof(message), 0);
@@ -203,7 +228,14 @@ WorkerProcess::Answer WorkerProcess::wait_for_answer() {
       if (bytes == sizeof(message)) return Answer::given;
       return bytes > 0 ? Answer::garbled : Answer::none;
     }
-    if (output_open && waits[1].revents != 0) output_open = output_.drain();
+    if (ended) return Answer::none;
+    if (left.count() <= 0) {
+      const std::uint64_t ticks = ticks_of(id_);
+      if (ticks_at_half) return ticks == *ticks_at_half ? Answer::too_late : Answer::at_work;
+      ticks_at_half = ticks;
+      deadline += half;
+    }
+    if (ready > 0 && waits[2].revents != 0) output_open = output_.drain();
   }
 }
 
@@ -214,13 +246,18 @@ std::optional<Fault> WorkerProcess::ask(MessageKind kind) {
   send(control_, &message, sizeof(message), MSG_NOSIGNAL);  // a dead worker shows in the answer
   const Answer answer = wait_for_answer();
   if (answer == Answer::given) return std::nullopt;
-  if (answer != Answer::none) kill(id_, SIGKILL);
+  if (answer != Answer::none) end();
   const int status = bury();
   const bool crashed = reply_.at<const ReplyHeader>(0).crash.signal != 0;
-  if (answer == Answer::too_late && !crashed) {
-    return with_output({std::string(name_of(FaultKind::hung)),
-                        "no answer within " + std::to_string(std::lround(seconds_ * 1000)) + " ms"},
-                       output_.last_lines());
+  // A kernel on a GPU cannot be watched, and is faster than this limit by far.
+  if (answer == Answer::at_work && !crashed && !on_gpu_) {
+    throw Error("the subject was still at work after " + in_milliseconds(seconds_) +
+                ", and nobody can tell whether it would have ended; --case-seconds allows more");
+  }
+  if ((answer == Answer::too_late || answer == Answer::at_work) && !crashed) {
+    return with_output(
+        {std::string(name_of(FaultKind::hung)), "no answer within " + in_milliseconds(seconds_)},
+        output_.last_lines());
   }
   if (answer == Answer::garbled) {
     return with_output({std::string(name_of(FaultKind::crashed)),
@@ -235,7 +272,9 @@ std::optional<Fault> WorkerProcess::ask(MessageKind kind) {
 std::optional<Fault> WorkerProcess::died_idle() {
   char byte = 0;
   const ssize_t bytes = recv(control_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
+  const bool silent = bytes < 0 && (errno == EAGAIN || errno == EINTR);
+  pollfd ended{ended_, POLLIN, 0};
+  if (silent && poll(&ended, 1, 0) <= 0) return std::nullopt;
   const int status = bury();
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) return Fault{};
   return describe_death(status, false);
@@ -245,9 +284,16 @@ int WorkerProcess::bury() {
   int status = 0;
   const auto deadline = Clock::now() + kLastBreath;
   while (id_ > 0) {
-    const pid_t ended = waitpid(id_, &status, WNOHANG);
-    if (ended == id_ || (ended < 0 && errno != EINTR)) break;
-    if (Clock::now() > deadline) kill(id_, SIGKILL);
+    // Until it has been waited for, its number is also that of its group, and of nobody else.
+    siginfo_t info{};
+    const int looked = waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT);
+    if (looked < 0 && errno != EINTR) break;
+    if (looked == 0 && info.si_pid == id_) {
+      kill(-id_, SIGKILL);
+      waitpid(id_, &status, 0);
+      break;
+    }
+    if (Clock::now() > deadline) end();
     std::this_thread::sleep_for(kBurialStep);
   }
   id_ = -1;

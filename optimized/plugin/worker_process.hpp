@@ -33,7 +33,8 @@ class WorkerProcess {
   pid_t id() const { return id_; }
 
   /// Clears the reply's header, sends, and waits for the answer. A fault means that the process is
-  /// gone: no answer in time, or it died.
+  /// gone: no answer in time and nothing done meanwhile, or it died. Throws Error when it was at
+  /// work to the end of its time: that slow is not wrong; the process is gone then, too.
   std::optional<Fault> ask(MessageKind kind);
   /// After a fault: somebody else ended the process, or the system did when memory ran out.
   bool killed_from_outside() const { return killed_from_outside_; }
@@ -43,18 +44,21 @@ class WorkerProcess {
   std::optional<Fault> died_idle();
 
  private:
-  enum class Answer : std::uint8_t { given, too_late, garbled, none };
+  enum class Answer : std::uint8_t { given, too_late, at_work, garbled, none };
   void start(const WorkerOptions& options);
   Answer wait_for_answer();
-  int bury();  // the wait status; kills it when it does not end by itself
+  void end() const;  // with its children
+  int bury();        // the wait status; kills it when it does not end by itself
   Fault describe_death(int status, bool asked) const;
 
   double seconds_;
   std::uint64_t memory_bytes_;
   SharedMemory request_, reply_;
   int control_ = -1;
+  int ended_ = -1;  // readable once the process has ended
   pid_t id_ = -1;
   bool killed_from_outside_ = false;
+  bool on_gpu_ = false;
   OutputTail output_;
 };
 

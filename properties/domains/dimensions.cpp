@@ -14,9 +14,15 @@ namespace {
 using Edit = std::function<void(Problem&)>;
 using Edits = std::vector<Edit>;
 
-bool never(const Needs&) { return false; }
-bool shows_all(const Needs& n) { return n.two_keys || n.many_rows || n.whole_tiles || n.sequence; }
-bool is_path(const Needs& n) { return n.path; }
+bool never(const Needs&) {
+  return false;
+}
+bool shows_all(const Needs& n) {
+  return n.two_keys || n.many_rows || n.whole_tiles || n.sequence;
+}
+bool is_path(const Needs& n) {
+  return n.path;
+}
 
 template <auto kField>
 void take_field(Problem& to, const Problem& from) {
@@ -56,25 +62,30 @@ Dimension named(std::string_view name, bool (*fixed)(const Needs&), Values... va
 
 Dimension formats() {
   Edits values;
-  for (const auto& [input, output] :
-       {std::pair{Format::bf16, Format::bf16}, {Format::f16, Format::f16}, {Format::f32, Format::f32},
-        {Format::e4m3, Format::bf16}, {Format::e5m2, Format::bf16}, {Format::bf16, Format::f32},
-        {Format::f16, Format::f32}, {Format::e4m3, Format::f16}, {Format::e4m3, Format::f32},
-        {Format::f32, Format::bf16}, {Format::f32, Format::f16}}) {
+  for (const auto& [input, output] : {std::pair{Format::bf16, Format::bf16},
+                                      {Format::f16, Format::f16},
+                                      {Format::f32, Format::f32},
+                                      {Format::e4m3, Format::bf16},
+                                      {Format::e5m2, Format::bf16},
+                                      {Format::bf16, Format::f32},
+                                      {Format::f16, Format::f32},
+                                      {Format::e4m3, Format::f16},
+                                      {Format::e4m3, Format::f32},
+                                      {Format::f32, Format::bf16},
+                                      {Format::f32, Format::f16}}) {
     values.emplace_back([input, output](Problem& p) {
       p.input = input;
       p.output = output;
     });
   }
-  return {"formats",
-          [](Problem& to, const Problem& from) {
-            to.input = from.input;
-            to.output = from.output;
-          },
-          [](const Problem& p) {
-            return fmt::format("{} to {}", name_of(p.input), name_of(p.output));
-          },
-          values, never};
+  return {
+      "formats",
+      [](Problem& to, const Problem& from) {
+        to.input = from.input;
+        to.output = from.output;
+      },
+      [](const Problem& p) { return fmt::format("{} to {}", name_of(p.input), name_of(p.output)); },
+      values, never};
 }
 
 Dimension cache() {
@@ -110,11 +121,35 @@ Dimension cache() {
 
 Dimension widths() {
   Edits values;
-  for (const auto& [depth, v_depth] :
-       {std::pair<Index, Index>{64, 64}, {128, 128}, {8, 8}, {32, 32}, {256, 256}, {96, 96}, {80, 80},
-        {16, 16}, {72, 72}, {112, 112}, {160, 160}, {192, 192}, {192, 128}, {576, 512}, {512, 512},
-        {320, 320}, {384, 384}, {40, 40}, {48, 48}, {24, 24}, {224, 224}, {4, 4}, {2, 2}, {1, 1},
-        {64, 128}, {128, 64}, {64, 40}, {5, 3}, {65, 65}}) {
+  for (const auto& [depth, v_depth] : {std::pair<Index, Index>{64, 64},
+                                       {128, 128},
+                                       {8, 8},
+                                       {32, 32},
+                                       {256, 256},
+                                       {96, 96},
+                                       {80, 80},
+                                       {16, 16},
+                                       {72, 72},
+                                       {112, 112},
+                                       {160, 160},
+                                       {192, 192},
+                                       {192, 128},
+                                       {576, 512},
+                                       {512, 512},
+                                       {320, 320},
+                                       {384, 384},
+                                       {40, 40},
+                                       {48, 48},
+                                       {24, 24},
+                                       {224, 224},
+                                       {4, 4},
+                                       {2, 2},
+                                       {1, 1},
+                                       {64, 128},
+                                       {128, 64},
+                                       {64, 40},
+                                       {5, 3},
+                                       {65, 65}}) {
     values.emplace_back([depth, v_depth](Problem& p) {
       p.depth = depth;
       p.v_depth = v_depth;
@@ -134,9 +169,21 @@ Dimension widths() {
 
 Dimension heads() {
   Edits values;
-  for (const auto& [kv_heads, group] :
-       {std::pair<Index, Index>{1, 1}, {2, 1}, {2, 2}, {1, 4}, {2, 3}, {1, 8}, {3, 1}, {4, 2}, {8, 1},
-        {8, 4}, {1, 16}, {1, 32}, {1, 64}, {1, 128}, {16, 1}}) {
+  for (const auto& [kv_heads, group] : {std::pair<Index, Index>{1, 1},
+                                        {2, 1},
+                                        {2, 2},
+                                        {1, 4},
+                                        {2, 3},
+                                        {1, 8},
+                                        {3, 1},
+                                        {4, 2},
+                                        {8, 1},
+                                        {8, 4},
+                                        {1, 16},
+                                        {1, 32},
+                                        {1, 64},
+                                        {1, 128},
+                                        {16, 1}}) {
     values.emplace_back([kv_heads, group](Problem& p) {
       p.kv_heads = kv_heads;
       p.query_heads = kv_heads * group;
@@ -153,7 +200,8 @@ Dimension heads() {
 
 Dimension window() {
   Edits values;
-  for (const auto& [left, right] : {std::pair<Index, Index>{-1, -1}, {7, 0}, {16, -1}, {3, 3}, {-1, 0}}) {
+  for (const auto& [left, right] :
+       {std::pair<Index, Index>{-1, -1}, {7, 0}, {16, -1}, {3, 3}, {-1, 0}}) {
     values.emplace_back([left, right](Problem& p) {
       p.window_left = left;
       p.window_right = right;
@@ -173,7 +221,8 @@ Dimension window() {
 
 template <std::vector<Index> Problem::*kLengths, Index Problem::*kFull>
 Dimension lengths(std::string_view name) {
-  return {name, take_field<kLengths>,
+  return {name,
+          take_field<kLengths>,
           [](const Problem& p) { return std::string((p.*kLengths).empty() ? "all" : "own"); },
           {[](Problem& p) { (p.*kLengths).clear(); },
            [](Problem& p) {
@@ -201,20 +250,18 @@ Dimension pages() {
 
 template <std::size_t... kBits>
 void add_strided(std::vector<Dimension>& table, std::index_sequence<kBits...>) {
-  static constexpr std::string_view kNames[] = {"gaps in q",    "gaps in k",    "gaps in v",
-                                                "gaps in o",    "gaps in lse",  "gaps in bias",
-                                                "gaps in mask", "gaps in scales",
-                                                "gaps in table", "gaps in new rows"};
-  (table.push_back({kNames[kBits],
-                    [](Problem& to, const Problem& from) {
-                      to.strided = (to.strided & ~(1U << kBits)) | (from.strided & (1U << kBits));
-                    },
-                    [](const Problem& p) {
-                      return std::string((p.strided >> kBits & 1U) != 0 ? "yes" : "no");
-                    },
-                    {[](Problem& p) { p.strided &= ~(1U << kBits); },
-                     [](Problem& p) { p.strided |= 1U << kBits; }},
-                    never}),
+  static constexpr std::string_view kNames[] = {
+      "gaps in q",    "gaps in k",    "gaps in v",      "gaps in o",     "gaps in lse",
+      "gaps in bias", "gaps in mask", "gaps in scales", "gaps in table", "gaps in new rows"};
+  (table.push_back(
+       {kNames[kBits],
+        [](Problem& to, const Problem& from) {
+          to.strided = (to.strided & ~(1U << kBits)) | (from.strided & (1U << kBits));
+        },
+        [](const Problem& p) { return std::string((p.strided >> kBits & 1U) != 0 ? "yes" : "no"); },
+        {[](Problem& p) { p.strided &= ~(1U << kBits); },
+         [](Problem& p) { p.strided |= 1U << kBits; }},
+        never}),
    ...);
 }
 
@@ -229,8 +276,10 @@ std::vector<Dimension> made() {
       named<&Problem::alignment>("alignment", never, Alignment::bottom_right, Alignment::top_left),
       window(),
       count<&Problem::ring>("ring", never, 0, 24),
-      count<&Problem::batch>("batch", [](const Needs& n) { return n.neighbours; }, 1, 2, 3, 9),
-      count<&Problem::queries>("seqlen_q", [](const Needs& n) { return shows_all(n); }, 1, 8, 2, 4, 3, 17, 64, 128),
+      count<&Problem::batch>(
+          "batch", [](const Needs& n) { return n.neighbours; }, 1, 2, 3, 9),
+      count<&Problem::queries>(
+          "seqlen_q", [](const Needs& n) { return shows_all(n); }, 1, 8, 2, 4, 3, 17, 64, 128),
       count<&Problem::keys>("seqlen_kv", shows_all, 64, 17, 128, 65, 1, 256, 0),
       lengths<&Problem::query_lengths, &Problem::queries>("query_lengths"),
       lengths<&Problem::key_lengths, &Problem::keys>("kv_lengths"),

@@ -27,8 +27,8 @@ struct Dimension {
 std::span<const Dimension> dimensions();
 const Dimension& dimension_named(std::string_view name);
 
-/// Puts right what follows from an edit: lengths that no longer fit, a scale that was the default's.
-/// `before` is the Problem that was edited.
+/// Puts right what follows from an edit: lengths that no longer fit, a scale that was the
+/// default's. `before` is the Problem that was edited.
 void put_right(Problem& problem, const Problem& before);
 
 }  // namespace attest

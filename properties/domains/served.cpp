@@ -14,7 +14,7 @@ namespace attest {
 namespace {
 
 constexpr std::uint64_t kQuestionsMost = 60'000;  // about a second of a worker process
-constexpr double kWorkMost = 8e6;                 // of a fitted case, in multiplications
+constexpr double kWorkMost = 3e5;  // of a fitted case, in multiplications, unless drawn with more
 
 bool accepts(const Subject& subject, Operation operation, const Problem& problem) {
   return invalidity(problem).empty() &&
@@ -22,10 +22,9 @@ bool accepts(const Subject& subject, Operation operation, const Problem& problem
 }
 
 /// What is searched together, slowest first: whatever a kernel may insist on.
-constexpr std::string_view kSearched[] = {"empty_row", "window",   "cache",    "head_dim",
-                                          "formats",   "page_size", "heads",   "lse",
-                                          "empty_lse", "causal",   "kv_lengths", "splits",
-                                          "seqlen_q"};
+constexpr std::string_view kSearched[] = {"empty_row",  "window", "cache",   "head_dim",  "formats",
+                                          "page_size",  "heads",  "lse",     "empty_lse", "causal",
+                                          "kv_lengths", "splits", "seqlen_q"};
 // Of dimensions with many values only the first are combined; the others are tried alone later.
 constexpr std::size_t kCombined[] = {1, 2, 3, 20, 5, 5, 2, 2, 2, 2, 2, 2, 2};
 
@@ -38,7 +37,14 @@ class Search {
   }
 
   ServedOperation run() {
-    if (try_level(0, first_)) widen();
+    // Properties put a Problem to decode by what it says; one that says so serves them all.
+    led_ = operation_ == Operation::decode;
+    if (!try_level(0, first_) && led_) {
+      led_ = false;
+      found_ = {};
+      try_level(0, first_);
+    }
+    if (found_.base) widen();
     return std::move(found_);
   }
 
@@ -51,6 +57,7 @@ class Search {
   bool try_level(std::size_t level, const Problem& problem) {
     if (found_.asked > kQuestionsMost) return false;
     if (level == std::size(kSearched)) {
+      if (led_ && attention_for(problem) != operation_) return false;
       if (!asked(problem)) return false;
       found_.base = problem;
       return true;
@@ -81,6 +88,7 @@ class Search {
 
   const Subject& subject_;
   Operation operation_;
+  bool led_ = false;
   Problem first_;
   ServedOperation found_;
 };
@@ -179,7 +187,8 @@ class Fit {
   /// Widths may have grown: lengths give way, where they mean nothing to the property.
   void shorten(Problem& problem) const {
     if (dimension_named("seqlen_kv").fixed(needs_)) return;
-    while (work(problem) > kWorkMost && std::max(problem.queries, problem.keys) > 1) {
+    const double most = std::max(kWorkMost, work(drawn_.problem));
+    while (work(problem) > most && std::max(problem.queries, problem.keys) > 1) {
       const Problem before = problem;
       Index& longer = problem.queries > problem.keys ? problem.queries : problem.keys;
       longer = (longer + 1) / 2;

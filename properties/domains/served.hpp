@@ -31,8 +31,8 @@ struct Served {
 Served probe(const Subject& subject);
 
 /// `drawn` for the named property, changed in as few dimensions as it takes until the subject
-/// accepts it: a dimension that is not accepted as drawn takes another accepted value, chosen by the
-/// case's seed, or the base's. As drawn where nothing accepted has what the property needs.
+/// accepts it: a dimension that is not accepted as drawn takes another accepted value, chosen by
+/// the case's seed, or the base's. As drawn where nothing accepted has what the property needs.
 Case fitted(const Case& drawn, std::string_view property, const Subject& subject,
             const Served& served);
 

@@ -115,8 +115,7 @@ class Group {
     const Hidden hidden = hide(tile, i, s);
     if (hidden.visible == 0) {
       std::fill(s, s + padded_, 0.0);
-      const Enclosed enclosed =
-          in_base_of(p_, values_.sinks ? sink_ : lse_without_keys(p_), 0);
+      const Enclosed enclosed = in_base_of(p_, values_.sinks ? sink_ : lse_without_keys(p_), 0);
       lse = enclosed.value;
       lse_radius = enclosed.radius;
       return {1, 0, true};

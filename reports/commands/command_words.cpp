@@ -32,7 +32,7 @@ OptionWord checks(EmulationOptions& options) {
 std::vector<OptionWord> device(std::string& name, double& seconds) {
   return {{.name = "--device", .what = "auto, cuda or emulated", .place = &name},
           {.name = "--case-seconds",
-           .what = "a call that takes longer is a fault: hung",
+           .what = "then a call that waits is hung, and of one at work nobody can tell",
            .place = &seconds}};
 }
 

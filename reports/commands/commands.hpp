@@ -16,7 +16,7 @@ namespace attest {
 struct SubjectOptions {
   std::string subject = "ours";  // a path, or a name of `attest list subjects` or of a mutant
   std::string device = "auto";   // auto, cuda, emulated
-  double case_seconds = 20;      // a call that takes longer is a fault: hung
+  double case_seconds = 20;      // WorkerOptions::case_seconds
   EmulationOptions emulation;
 };
 

@@ -106,6 +106,7 @@ class Decoder {
   void store(const ptx::Instruction& i, const Spelling& s);
   void atomic(const ptx::Instruction& i, Spelling s);
   void warp_operation(const ptx::Instruction& i, const Spelling& s);
+  void space_test(const ptx::Instruction& i, const Spelling& s);  // isspacep
   void barrier(const ptx::Instruction& i, const Spelling& s);
   /// What the checkers need to know of an access to memory.
   void describe_access(Op& op, const Spelling& s, Space space, u32 bytes, u8 flags);

@@ -297,6 +297,8 @@ u32 Decoder::pack(const std::vector<Operand>& parts, Type type) {
     return words(low, high);
   }
   if (parts.size() == 2 && part_bytes == 2) return halves(parts[0], parts[1]);
+  if (parts.size() == 2 && part_bytes == 1)
+    return permute(source(parts[0], Type::b32), source(parts[1], Type::b32), 0x0040);
   if (parts.size() == 4 && part_bytes == 2) {
     const u32 low = halves(parts[0], parts[1]), high = halves(parts[2], parts[3]);
     return words(low, high);
@@ -325,9 +327,9 @@ void Decoder::unpack(const std::vector<Operand>& parts, const Operand& from, Typ
   if (parts.size() == 2 && part_bytes == 4) {
     give(parts[0], Plain::truncate, whole);
     give(parts[1], Plain::high_word, whole);
-  } else if (parts.size() == 2 && part_bytes == 2) {
+  } else if (parts.size() == 2 && part_bytes <= 2) {
     shifted(parts[0], whole, 0);
-    shifted(parts[1], whole, 16);
+    shifted(parts[1], whole, u32(part_bytes) * 8);
   } else if (parts.size() == 4 && part_bytes == 2) {
     const u32 low = narrow_temporary(), high = narrow_temporary();
     for (const auto& [d, how] :

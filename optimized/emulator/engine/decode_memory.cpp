@@ -264,18 +264,32 @@ void Decoder::warp_operation(const ptx::Instruction& i, const Spelling& s) {
       op.d = d, op.b = members, op.c = chosen;
       break;
     }
-    default: {  // isspacep
+    default:
       need(2);
-      u64 window = 0;
-      if (s.has(Modifier::shared) || s.has(Modifier::shared_cta) || s.has(Modifier::shared_cluster))
-        window = kSharedWindow;
-      if (s.has(Modifier::local)) window = kLocalWindow;
-      if (s.has(Modifier::param)) window = kParamWindow;
-      const u32 a = source(o[1], Type::b64), d = predicate_destination(o[0]);
-      Op& op = emit(select(s.opcode, s));
-      op.d = d, op.a = a, op.immediate = s64(window);
-    }
+      space_test(i, s);
   }
+}
+
+void Decoder::space_test(const ptx::Instruction& i, const Spelling& s) {
+  u64 window = 0;
+  if (s.has(Modifier::shared) || s.has(Modifier::shared_cta) || s.has(Modifier::shared_cluster))
+    window = kSharedWindow;
+  if (s.has(Modifier::local)) window = kLocalWindow;
+  if (s.has(Modifier::param) || s.has(Modifier::param_entry)) window = kParamWindow;
+  // Constants lie among what is global; where, is known by now.
+  std::vector<u32> constants{0};  // how many, then begin and end of each
+  for (const ptx::Variable& v : module_.module.variables) {
+    const auto it = module_.variables.find(v.name);
+    if (v.space != ptx::Space::constant || it == module_.variables.end()) continue;
+    for (const u64 end : {it->second.begin, it->second.end})
+      constants.insert(constants.end(), {u32(end), u32(end >> 32)});
+    ++constants[0];
+  }
+  const u32 a = source(i.operands[1], Type::b64), d = predicate_destination(i.operands[0]);
+  const u32* const ranges = list(constants);
+  Op& op = emit(select(s.opcode, s));
+  op.d = d, op.a = a, op.immediate = s64(window);
+  op.list = ranges;
 }
 
 void Decoder::barrier(const ptx::Instruction& i, const Spelling& s) {

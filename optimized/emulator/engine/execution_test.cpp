@@ -1,5 +1,5 @@
 // Whole kernels as nvcc compiles them: divergence, barriers, shuffles, votes, atomics, calls, local
-// memory, printf. Each on every instruction set of the host and on one and two host threads.
+// memory, printf. Each in every way and on one and two host threads.
 #include <cmath>
 #include <cstdint>
 #include <numeric>
@@ -11,16 +11,17 @@
 namespace attest::emulator {
 namespace {
 
-class Execution : public testing::TestWithParam<std::tuple<const char*, unsigned>> {
+class Execution : public testing::TestWithParam<std::tuple<Way, unsigned>> {
  protected:
-  void SetUp() override { choose(std::get<0>(GetParam()), std::get<1>(GetParam())); }
+  void SetUp() override { choose(std::get<0>(GetParam()), {.threads = std::get<1>(GetParam())}); }
+  void TearDown() override { choose("avx512"); }
   TestProgram program{text_of(ATTEST_PROGRAMS_PTX)};
 };
 INSTANTIATE_TEST_SUITE_P(All, Execution,
-                         testing::Combine(testing::Values("baseline", "avx2", "avx512"),
+                         testing::Combine(testing::ValuesIn(every_way()),
                                           testing::Values(1u, 2u)),
                          [](const auto& i) {
-                           return std::string(std::get<0>(i.param)) + "_" +
+                           return print(std::get<0>(i.param)) + "_" +
                                   std::to_string(std::get<1>(i.param));
                          });
 

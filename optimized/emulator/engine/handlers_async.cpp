@@ -93,8 +93,9 @@ void show_issue(const Op& op, Warp& w, const Copies& c) {
     w.mask = reading;
     if (reading) watch_access(op, w, Access::read, Space::global, p, Spread::scattered, c.bytes);
     w.mask = all;
-    for (u32 l = 0; l < kLanes; ++l) p.at[l] = reinterpret_cast<u64>(w.shared) + c.to[l];
-    watch_access(op, w, Access::write, Space::shared, p, Spread::scattered, c.bytes);
+    p.first = w.shared;
+    for (u32 l = 0; l < kLanes; ++l) p.offset[l] = u32(c.to[l]);
+    watch_access(op, w, Access::write, Space::shared, p, Spread::offsets, c.bytes);
   }
   alignas(64) u64 at[kLanes];
   for (u32 l = 0; l < kLanes; ++l) at[l] = reinterpret_cast<u64>(w.shared) + c.to[l];

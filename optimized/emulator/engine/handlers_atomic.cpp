@@ -51,11 +51,12 @@ inline u32 put_increment(u32 old, u32 b, u32) {
 inline u32 put_decrement(u32 old, u32 b, u32) {
   return old == 0 || old > b ? b : old - 1;
 }
-// Floats travel as bits. Global f32 atomics flush subnormals on hardware only in old sets: not
-// here.
-inline u32 put_add_f32(u32 old, u32 b, u32) {
+// Floats travel as bits. The unit of global memory that adds f32 flushes subnormal operands and
+// sums to a zero of their sign; shared memory keeps them, and so do all other widths.
+template <bool kFlush>
+u32 put_add_f32(u32 old, u32 b, u32) {
   return bits_as<u32>(
-      add_f32<Rounding::nearest, false, false>(bits_as<float>(old), bits_as<float>(b)));
+      add_f32<Rounding::nearest, kFlush, false>(bits_as<float>(old), bits_as<float>(b)));
 }
 inline u64 put_add_f64(u64 old, u64 b, u64) {
   return bits_as<u64>(add_f64(bits_as<double>(old), bits_as<double>(b)));
@@ -82,7 +83,12 @@ u32 put_extreme_pair(u32 old, u32 b, u32) {
   return pair2<extreme16<H, kMaximum, false, false, false>>(old, b);
 }
 
-template <class T, Space kSpace, class A, auto F>
+bool in_shared(const Warp& w, const void* memory) {
+  return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(w.shared) < w.shared_bytes;
+}
+
+/// `Near` is F where the address lies in shared memory.
+template <class T, Space kSpace, class A, auto F, auto Near>
 const Op* atomic(const Op& op, Warp& w) {
   using Word = Unsigned<T>;
   Places p;
@@ -96,10 +102,14 @@ const Op* atomic(const Op& op, Warp& w) {
     const u32 l = ordered_lane(w, n);
     if (((w.mask >> l) & 1) == 0) continue;
     Word* memory = reinterpret_cast<Word*>(address_of(p, spread, sizeof(T), l));
+    Update<T> update = F;
+    if constexpr (F != Near) {
+      if (kSpace == Space::shared || in_shared(w, memory)) update = Near;
+    }
     Word old = __atomic_load_n(memory, __ATOMIC_RELAXED);
     Word fresh;
     do {
-      fresh = Word(F(T(old), read<T>(b, l), read<T>(c, l)));
+      fresh = Word(update(T(old), read<T>(b, l), read<T>(c, l)));
     } while (!__atomic_compare_exchange_n(memory, &old, fresh, false, __ATOMIC_SEQ_CST,
                                           __ATOMIC_RELAXED));
     w.wrote |= fresh != old ? 1 : 0;
@@ -108,11 +118,11 @@ const Op* atomic(const Op& op, Warp& w) {
   return &op + 1;
 }
 
-template <class T, auto F>
+template <class T, auto F, auto Near = F>
 Handler in_space(Space space, bool wide) {
   if (space == Space::shared)
-    return wide ? atomic<T, Space::shared, u64, F> : atomic<T, Space::shared, u32, F>;
-  return wide ? atomic<T, Space::generic, u64, F> : nullptr;
+    return wide ? atomic<T, Space::shared, u64, F, Near> : atomic<T, Space::shared, u32, F, Near>;
+  return wide ? atomic<T, Space::generic, u64, F, Near> : nullptr;
 }
 
 template <class T>
@@ -166,7 +176,8 @@ Handler select(const Spelling& s) {
     case Type::b64:
       return bitwise<u64>(s, space, wide);
     case Type::f32:
-      return s.has(M::add) ? in_space<u32, put_add_f32>(space, wide) : nullptr;
+      return s.has(M::add) ? in_space<u32, put_add_f32<true>, put_add_f32<false>>(space, wide)
+                           : nullptr;
     case Type::f64:
       return s.has(M::add) ? in_space<u64, put_add_f64>(space, wide) : nullptr;
     case Type::f16:

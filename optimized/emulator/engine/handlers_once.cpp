@@ -255,14 +255,29 @@ const Op* stack_restore(const Op& op, Warp& w) {
   return &op + 1;
 }
 
-// isspacep: a: generic address; immediate: window, or 0 for global
+bool in_window(u64 address, u64 window) {
+  return address >= window && address - window < kWindowBytes;
+}
+/// Whether it lies in one of the constants that isspacep lists.
+bool is_constant(const Op& op, u64 address) {
+  for (u32 i = 0; i < op.list[0]; ++i) {
+    const u32* const at = op.list + 1 + 4 * i;
+    if (address >= (u64(at[1]) << 32 | at[0]) && address < (u64(at[3]) << 32 | at[2])) return true;
+  }
+  return false;
+}
+
+// isspacep: a: generic address; list: the module's constants; immediate: window, if it has one. Global memory holds the parameters of kernels too, but no constants.
+template <Space kSpace>
 const Op* is_space(const Op& op, Warp& w) {
   const u64* a = reinterpret_cast<const u64*>(slot<u64>(w, op.a));
   u32 bits = 0;
   for (u32 l = 0; l < kLanes; ++l) {
-    const u64 window = u64(op.immediate);
-    const bool inside = window == 0 ? a[l] < kSharedWindow && a[l] != 0
-                                    : a[l] >= window && a[l] - window < kWindowBytes;
+    bool inside = in_window(a[l], u64(op.immediate));
+    if constexpr (kSpace == Space::constant) inside = is_constant(op, a[l]);
+    if constexpr (kSpace == Space::global)
+      inside = ((a[l] < kSharedWindow && a[l] != 0) || in_window(a[l], kParamWindow)) &&
+               !is_constant(op, a[l]);
     bits |= u32(inside) << l;
   }
   write_predicate(w, op.d, bits);
@@ -325,8 +340,10 @@ Handler select_stacksave(const Spelling&) {
 Handler select_stackrestore(const Spelling&) {
   return stack_restore;
 }
-Handler select_isspacep(const Spelling&) {
-  return is_space;
+Handler select_isspacep(const Spelling& s) {
+  if (s.has(M::global)) return is_space<Space::global>;
+  if (s.has(M::constant)) return is_space<Space::constant>;
+  return is_space<Space::generic>;
 }
 Handler select_fns(const Spelling&) {
   return lanewise<find_nth_set>;

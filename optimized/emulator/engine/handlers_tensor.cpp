@@ -131,7 +131,7 @@ const Op* mma_volta(const Op& op, Warp& w) {
   Results<u32> results;
   u32* d[kWordsMost];
   for (u32 i = 0; i < s.d_count; ++i) d[i] = results.words[i];
-  volta_tiles(s, arithmetic_of(tensor_row(w), s.a, s.d), all.a, all.b, all.c, d);
+  volta_tiles(s, volta_arithmetic_of(tensor_row(w), s.d), all.a, all.b, all.c, d);
   return deliver(op, s, results, all);
 }
 

@@ -34,18 +34,23 @@ bool is_uniform(const Op& op, Warp& w, bool wide) {
   return true;
 }
 
-/// Turns up to 32 addresses of the space into host addresses, for the lanes of w.mask.
-bool find_chunks(const Op& op, Warp& w, Space space, Places& p, u32 bytes) {
-  if (space != Space::shared) return find_places(op, w, p.at, bytes, space);
+/// Where the pieces at up to 32 addresses of the space lie, for the lanes of w.mask. In shared
+/// memory they are offsets, as those of every access to it (Spread).
+Spread find_chunks(const Op& op, Warp& w, Space space, const u64* address, u32 bytes, Places& p) {
+  if (space != Space::shared) {
+    std::copy_n(address, kLanes, p.at);
+    return find_places(op, w, p.at, bytes, space) ? Spread::scattered : Spread::fault;
+  }
+  p.first = w.shared;
+  for (u32 l = 0; l < kLanes; ++l) p.offset[l] = u32(address[l]);
   for (u32 left = w.mask; left; left &= left - 1) {
     const u32 l = u32(__builtin_ctz(left));
-    if (p.at[l] > w.shared_bytes || w.shared_bytes - p.at[l] < bytes || p.at[l] % bytes != 0) {
-      fault_place(op, w, l, p.at[l], bytes, Space::shared);
-      return false;
-    }
-    p.at[l] += reinterpret_cast<u64>(w.shared);
+    const u64 at = address[l];
+    if (at <= w.shared_bytes && w.shared_bytes - at >= bytes && at % bytes == 0) continue;
+    fault_place(op, w, l, at, bytes, Space::shared);
+    return Spread::fault;
   }
-  return true;
+  return Spread::offsets;
 }
 
 /// Moves all lines between memory and `dense`, in pieces of at most 16 bytes, one a lane.
@@ -59,20 +64,21 @@ bool move_lines(const Op& op, Warp& w, const MatrixPlan& m, bool wide, Dense& de
   const u32 per_line = u32(line_bytes) / chunk, count = per_line * m.lines;
   for (u32 first = 0; first < count; first += kLanes) {
     Places p;
+    u64 address[kLanes] = {};
     const u32 lanes = std::min(kLanes, count - first);
     w.mask = lanes == kLanes ? kAllLanes : (1u << lanes) - 1;
     for (u32 l = 0; l < lanes; ++l) {
       const u32 line = (first + l) / per_line, piece = (first + l) % per_line;
-      p.at[l] = base + line * stride * m.stride_bits / 8 + piece * chunk;
-      if (!wide) p.at[l] = u32(p.at[l]);
+      address[l] = base + line * stride * m.stride_bits / 8 + piece * chunk;
+      if (!wide) address[l] = u32(address[l]);
     }
-    const bool found = find_chunks(op, w, space, p, chunk);
-    if (found)
-      watch(op, w, kStore ? Access::write : Access::read, space, p, Spread::scattered, chunk);
+    const Spread spread = find_chunks(op, w, space, address, chunk, p);
+    if (spread != Spread::fault)
+      watch(op, w, kStore ? Access::write : Access::read, space, p, spread, chunk);
     w.mask = kAllLanes;
-    if (!found) return false;
+    if (spread == Spread::fault) return false;
     for (u32 l = 0; l < lanes; ++l) {
-      u8* const in_memory = reinterpret_cast<u8*>(p.at[l]);
+      u8* const in_memory = reinterpret_cast<u8*>(address_of(p, spread, chunk, l));
       u8* const here = dense.bytes + (first + l) * chunk;
       __builtin_memcpy(kStore ? in_memory : here, kStore ? here : in_memory, chunk);
     }

@@ -34,23 +34,22 @@ float kept_normal(float moved, float exact) {
   return kFlush && fell ? exact : moved;
 }
 
-/// `count` units in the last place around the correctly rounded value; never to infinity or zero.
-template <bool kFlush>
-float by_ulps(float exact, double lean, s32 count) {
-  if (is_settled(exact)) return exact;
-  const u32 moved = bits_as<u32>(exact) + u32(s32(lean * count));
-  const bool same_sign = ((moved ^ bits_as<u32>(exact)) >> 31) == 0;
-  const float r = bits_as<float>(moved);
-  return !same_sign || is_settled(r) ? exact : kept_normal<kFlush>(r, exact);
+/// A unit in the last place of the floats around y: the smaller one where y is a power of two.
+double unit_of(double y) {
+  const u64 exponent = ((bits_as<u64>(y) - 1) >> 52) & 0x7ff;
+  const u64 least = 1023 - 126;
+  return bits_as<double>(((exponent > least ? exponent : least) - 23) << 52);
 }
 
+constexpr double kOfInexact = 1.0 - 0x1p-20;  // of a bound, where y itself errs by 2^-50 relative
+
 /// `bound` around the value y, in absolute terms: the float next to y + lean * bound that is not
-/// beyond it; the correctly rounded value when no other lies within.
+/// beyond it; the correctly rounded value when no other lies within. Never to infinity or zero.
 template <bool kFlush>
-float by_distance(double y, double lean, double bound) {
+float by_distance(double y, double lean, double bound, double part = kOfInexact) {
   const float exact = float(y);
   if (is_settled(exact)) return exact;
-  bound *= 1.0 - 0x1p-20;  // y itself errs by 2^-50 relative
+  bound *= part;
   float r = float(y + lean * bound);
   const auto beyond = [&](float x) { return __builtin_fabs(double(x) - y) > bound; };
   if (beyond(r)) {  // rounded outwards: one step back towards y
@@ -90,10 +89,13 @@ double sine_double(float a, bool cosine) {
 }
 
 // The bounds are those of PTX ISA 9.0, section by instruction.
+// Of ex2 the units count from the correctly rounded value, of rcp and div from the quotient itself.
 template <bool kFlush>
 float worst_ex2(float a, u64 seed) {
-  if (a == 0) return 1.0f;
-  return by_ulps<kFlush>(ex2_f32<kFlush>(a), lean_of(seed, Opcode::ex2, bits_as<u32>(a)), 2);
+  if (operand<kFlush>(a) == 0) return 1.0f;
+  const float exact = ex2_f32<kFlush>(a);
+  const double lean = lean_of(seed, Opcode::ex2, bits_as<u32>(a));
+  return by_distance<kFlush>(exact, lean, 2 * unit_of(exact), 1.0);
 }
 template <bool kFlush>
 float worst_lg2(float a, u64 seed) {
@@ -106,8 +108,10 @@ float worst_lg2(float a, u64 seed) {
 }
 template <bool kFlush>
 float worst_rcp(float a, u64 seed) {
-  return by_ulps<kFlush>(rcp_f32<Rounding::nearest, kFlush>(a),
-                         lean_of(seed, Opcode::rcp, bits_as<u32>(a)), 1);
+  const float exact = rcp_f32<Rounding::nearest, kFlush>(a);
+  if (is_settled(exact)) return exact;
+  const double y = 1.0 / double(a);
+  return by_distance<kFlush>(y, lean_of(seed, Opcode::rcp, bits_as<u32>(a)), unit_of(y));
 }
 template <bool kFlush>
 float worst_rsqrt(float a, u64 seed) {
@@ -137,7 +141,8 @@ float worst_sine(float a, u64 seed) {
 }
 float worst_tanh(float a, u64 seed) {
   const float exact = tanh_f32(a);
-  if (is_settled(a)) return exact;
+  const bool passes = (bits_as<u32>(a) & 0x7f800000u) == 0;  // zeros and subnormal numbers
+  if (passes || is_settled(a)) return exact;
   const double y = tanh_double(a), lean = lean_of(seed, Opcode::tanh, bits_as<u32>(a));
   const float r = by_distance<false>(y, lean, __builtin_fabs(y) * 0x1p-11);
   return r > 1.0f ? 1.0f : r < -1.0f ? -1.0f : r;
@@ -148,8 +153,10 @@ float worst_div(float a, float b, u64 seed) {
   const u32 magnitude = bits_as<u32>(b) & 0x7fffffffu;
   // div.approx is bounded for |b| in [2^-126, 2^126].
   if (kApprox && (magnitude < 0x00800000u || magnitude > 0x7e800000u)) return exact;
+  if (is_settled(exact)) return exact;
   const u64 operands = u64(bits_as<u32>(a)) << 32 | bits_as<u32>(b);
-  return by_ulps<kFlush>(exact, lean_of(seed, Opcode::div, operands), 2);
+  const double y = double(operand<kFlush>(a)) / double(operand<kFlush>(b));
+  return by_distance<kFlush>(y, lean_of(seed, Opcode::div, operands), 2 * unit_of(y));
 }
 template <class H, bool kFlush>
 u16 worst_ex2_16(u16 h, u64 seed) {

@@ -1,5 +1,6 @@
-// Runs every row of instructions/*.txt on every instruction set of the host: plainly, and under a
-// guard that leaves out every third lane, whose destination must then keep what it held.
+// Runs every row of instructions/*.txt on every instruction set of the host, alone and with all that
+// looks at accesses: plainly, and under a guard that leaves out every third lane, whose destination
+// must then keep what it held.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +15,7 @@
 
 #include "optimized/emulator/device.hpp"
 #include "optimized/emulator/engine/spelling.hpp"
+#include "optimized/emulator/engine/test_program.hpp"
 
 namespace attest::emulator {
 namespace {
@@ -153,6 +155,7 @@ std::string program_for(const Group& group) {
   };
   return fmt::format(
       ".version 9.0\n.target sm_120a\n.address_size 64\n"
+      ".const .align 8 .b64 fixed[2];\n"
       ".visible .entry k(.param .u64 from, .param .u64 to)\n{{\n"
       ".shared .align 32 .b8 own[4096];\n"
       ".reg .b8 %y, %y1;\n.reg .b16 %h<3>, %h;\n.reg .b32 %q<3>, %q, %sa;\n.reg .b64 %Q<3>, %Q, "
@@ -168,7 +171,7 @@ std::string program_for(const Group& group) {
       run("", 0), group.warp ? "" : run("@%g ", 8), kThreadBytes);
 }
 
-void run_group(const Group& group, const std::string& isa) {
+void run_group(const Group& group, const std::string& way) {
   Device& device = Device::instance();
   const std::string text = program_for(group);
   const auto module = device.load(text);
@@ -181,6 +184,8 @@ void run_group(const Group& group, const std::string& isa) {
     for (std::size_t n = 0; n < inputs; ++n) from[r * inputs + n] = bits_of(group.rows[r][n]);
     std::fill_n(to + kThreadBytes / 8 * r, kThreadBytes / 8, 0);
   }
+  device.mark_written(from, count * inputs * 8);
+  device.mark_written(to, count * kThreadBytes);
   void* arguments[] = {&from, &to};
   const auto status = device.launch(*module, "k",
                                     {.grid = {},
@@ -189,6 +194,7 @@ void run_group(const Group& group, const std::string& isa) {
                                      .arguments = arguments});
   ASSERT_EQ(status, Device::Status::ok)
       << text << (device.findings().empty() ? "" : device.findings()[0].what);
+  EXPECT_TRUE(device.findings().empty()) << way << text << device.findings()[0].what;
   const std::size_t width = is_predicate(group.rows[0].back()) ? 1 : width_of(group.rows[0].back());
   const std::uint64_t kept =
       is_predicate(group.rows[0].back()) ? 0 : kKept & (width == 64 ? ~0ull : (1ull << width) - 1);
@@ -196,34 +202,33 @@ void run_group(const Group& group, const std::string& isa) {
     const std::uint64_t wanted = bits_of(group.rows[r].back());
     const std::uint64_t* got = to + kThreadBytes / 8 * r;
     EXPECT_EQ(fmt::format("{:x}", got[0]), fmt::format("{:x}", wanted))
-        << isa << ": " << group.spelling << " " << fmt::format("{}", fmt::join(group.rows[r], " "));
+        << way << ": " << group.spelling << " " << fmt::format("{}", fmt::join(group.rows[r], " "));
     if (group.warp) continue;  // it would wait for the lanes left out
     EXPECT_EQ(fmt::format("{:x}", got[1]), fmt::format("{:x}", r % 3 ? wanted : kept))
-        << isa << ", guarded: " << group.spelling << " "
+        << way << ", guarded: " << group.spelling << " "
         << fmt::format("{}", fmt::join(group.rows[r], " "));
   }
   device.release(from);
   device.release(to);
 }
 
-class EveryInstructionSet : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
+class EveryWay : public testing::TestWithParam<std::tuple<Way, const char*>> {};
 
-TEST_P(EveryInstructionSet, GivesTheBitsOfTheTable) {
-  const auto& [isa, file] = GetParam();
-  setenv("ATTEST_ISA", isa, 1);
-  Device::instance().configure({});
+TEST_P(EveryWay, GivesTheBitsOfTheTable) {
+  const auto& [way, file] = GetParam();
+  choose(way);
   const std::vector<Group> groups = read_groups(file);
   ASSERT_FALSE(groups.empty()) << file;
   for (const Group& group : groups) {
-    run_group(group, isa);
+    run_group(group, print(way));
     Device::instance().reset_findings();
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, EveryInstructionSet,
-                         testing::Combine(testing::Values("baseline", "avx2", "avx512"),
+INSTANTIATE_TEST_SUITE_P(All, EveryWay,
+                         testing::Combine(testing::ValuesIn(every_way()),
                                           testing::ValuesIn(kFiles)),
                          [](const auto& i) {
-                           return std::string(std::get<0>(i.param)) + "_" + std::get<1>(i.param);
+                           return print(std::get<0>(i.param)) + "_" + std::get<1>(i.param);
                          });
 
 /// The instructions a group executes, as opcode and words.

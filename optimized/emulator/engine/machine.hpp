@@ -215,7 +215,7 @@ enum class Space : u8 { generic, global, shared, local, param, constant };
 
 /// Where the lanes of one access point. same, consecutive: `first` is lane 0's place and the others
 /// have the same or follow it. scattered: `at` has every lane's. offsets: lane l's place is
-/// first + offset[l].
+/// first + offset[l]; so are places in shared memory that are not the same or consecutive.
 enum class Spread : u8 { same, consecutive, scattered, offsets, fault };
 
 struct Places {

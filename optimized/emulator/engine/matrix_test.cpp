@@ -12,8 +12,6 @@
 namespace attest::emulator {
 namespace {
 
-constexpr const char* kSets[] = {"baseline", "avx2", "avx512"};
-
 struct IntegerCase {
   MmaCase mma;
   bool signed_a, signed_b;
@@ -24,8 +22,8 @@ std::int64_t integer(std::uint32_t bits, unsigned width, bool is_signed) {
   return bits;
 }
 
-void compare_integers(const IntegerCase& of, const char* isa) {
-  choose_model(isa, "sm_80");
+void compare_integers(const IntegerCase& of, const Way& way) {
+  choose_model(way, "sm_80");
   const MmaCase& c = of.mma;
   const MmaProgram program(c);
   constexpr unsigned kCount = 20;
@@ -34,7 +32,7 @@ void compare_integers(const IntegerCase& of, const char* isa) {
   Random random{inputs};
   for (std::uint32_t& word : in) word = std::uint32_t(random());
   TestProgram run(program.text);
-  ASSERT_EQ(run.trouble("k", {.grid = {kCount}, .block = {32}}, in.data(), out.data()), "");
+  ASSERT_EQ(run.complaint("k", {.grid = {kCount}, .block = {32}}, in.data(), out.data()), "");
   const unsigned per = 32 / c.bits_ab;
   for (unsigned n = 0; n < kCount; ++n) {
     const std::uint32_t* a = in.begin() + n * inputs;
@@ -62,7 +60,7 @@ void compare_integers(const IntegerCase& of, const char* isa) {
         }
         if (c.after == ".satfinite") sum = std::clamp<std::int64_t>(sum, -0x80000000ll, 0x7fffffff);
         ASSERT_EQ(out[n * outputs + i * 32 + lane], std::uint32_t(sum))
-            << isa << " " << c.shape << c.types << c.after << ": row " << s.row << ", column "
+            << print(way) << " " << c.shape << c.types << c.after << ": row " << s.row << ", column "
             << s.column;
       }
     }
@@ -70,35 +68,35 @@ void compare_integers(const IntegerCase& of, const char* isa) {
 }
 
 TEST(Integers, EveryShapeAndSign) {
-  for (const char* isa : kSets) {
+  for (const Way& way : every_way()) {
     for (const auto& [shape, m, k] :
          {std::tuple{"m8n8k16", 8u, 16u}, {"m16n8k16", 16u, 16u}, {"m16n8k32", 16u, 32u}}) {
-      compare_integers({{shape, "s32.s8.s8.s32", m, 8, k, 8, 32, 32}, true, true}, isa);
+      compare_integers({{shape, "s32.s8.s8.s32", m, 8, k, 8, 32, 32}, true, true}, way);
       compare_integers({{shape, "s32.u8.s8.s32", m, 8, k, 8, 32, 32, ".satfinite"}, false, true},
-                       isa);
-      compare_integers({{shape, "s32.s8.u8.s32", m, 8, k, 8, 32, 32}, true, false}, isa);
+                       way);
+      compare_integers({{shape, "s32.s8.u8.s32", m, 8, k, 8, 32, 32}, true, false}, way);
       compare_integers({{shape, "s32.u8.u8.s32", m, 8, k, 8, 32, 32, ".satfinite"}, false, false},
-                       isa);
+                       way);
     }
     for (const auto& [shape, m, k] :
          {std::tuple{"m8n8k32", 8u, 32u}, {"m16n8k32", 16u, 32u}, {"m16n8k64", 16u, 64u}}) {
-      compare_integers({{shape, "s32.s4.s4.s32", m, 8, k, 4, 32, 32}, true, true}, isa);
+      compare_integers({{shape, "s32.s4.s4.s32", m, 8, k, 4, 32, 32}, true, true}, way);
       compare_integers({{shape, "s32.u4.s4.s32", m, 8, k, 4, 32, 32, ".satfinite"}, false, true},
-                       isa);
-      compare_integers({{shape, "s32.u4.u4.s32", m, 8, k, 4, 32, 32}, false, false}, isa);
+                       way);
+      compare_integers({{shape, "s32.u4.u4.s32", m, 8, k, 4, 32, 32}, false, false}, way);
     }
     for (const auto& [shape, m, k] :
          {std::tuple{"m8n8k128", 8u, 128u}, {"m16n8k128", 16u, 128u}, {"m16n8k256", 16u, 256u}}) {
       compare_integers({{shape, "s32.b1.b1.s32", m, 8, k, 1, 32, 32, ".xor.popc"}, false, false},
-                       isa);
+                       way);
       compare_integers({{shape, "s32.b1.b1.s32", m, 8, k, 1, 32, 32, ".and.popc"}, false, false},
-                       isa);
+                       way);
     }
   }
 }
 
 TEST(Integers, SaturationStopsAtTheEnds) {
-  choose_model("avx512", "sm_80");
+  choose_model({"avx512", "checked"}, "sm_80");
   for (const char* after : {"", ".satfinite"}) {
     const MmaProgram program({"m16n8k32", "s32.u8.u8.s32", 16, 8, 32, 8, 32, 32, after});
     Buffer<std::uint32_t> in((program.a + program.b + program.c) * 32, 0xffffffffu),
@@ -106,7 +104,7 @@ TEST(Integers, SaturationStopsAtTheEnds) {
     for (unsigned i = 0; i < program.c * 32; ++i)
       in[(program.a + program.b) * 32 + i] = 0x7ffffff0u;
     TestProgram run(program.text);
-    ASSERT_EQ(run.trouble("k", {.grid = {1}, .block = {32}}, in.data(), out.data()), "");
+    ASSERT_EQ(run.complaint("k", {.grid = {1}, .block = {32}}, in.data(), out.data()), "");
     EXPECT_EQ(out[0], *after ? 0x7fffffffu : 0x7ffffff0u + 32 * 255 * 255);
   }
 }
@@ -116,17 +114,17 @@ TEST(Doubles, FusedInOrderOfK) {
     const char* shape;
     unsigned m, k;
   };
-  for (const char* isa : kSets) {
+  for (const Way& way : every_way()) {
     for (const auto& [shape, m, k] :
          {Form{"m8n8k4", 8, 4}, {"m16n8k4", 16, 4}, {"m16n8k8", 16, 8}, {"m16n8k16", 16, 16}}) {
-      choose_model(isa, "sm_90");
+      choose_model(way, "sm_90");
       const MmaProgram program({shape, "f64.f64.f64.f64", m, 8, k, 64, 64, 64});
       Buffer<double> in((program.a + program.b + program.c) * 32), out(program.d * 32);
       Random random{k};
       for (double& v : in)
         v = std::ldexp(double(std::int64_t(random())), -60 - int(random.below(20)));
       TestProgram run(program.text);
-      ASSERT_EQ(run.trouble("k", {.grid = {1}, .block = {32}}, in.data(), out.data()), "");
+      ASSERT_EQ(run.complaint("k", {.grid = {1}, .block = {32}}, in.data(), out.data()), "");
       std::vector<double> x(m * k), y(k * 8);
       for (unsigned lane = 0; lane < 32; ++lane) {
         for (unsigned i = 0; i < program.a; ++i) {
@@ -185,7 +183,7 @@ std::uint32_t element_of(unsigned m, unsigned r, unsigned e) {
 }
 
 TEST(Rows, LdmatrixGivesEachLaneItsElements) {
-  for (const char* isa : kSets) {
+  for (const Way& way : every_way()) {
     for (const unsigned count : {1u, 2u, 4u}) {
       for (const bool trans : {false, true}) {
         for (const std::string& spelling :
@@ -198,18 +196,18 @@ TEST(Rows, LdmatrixGivesEachLaneItsElements) {
           const std::string to = count == 1   ? "{%d0}"
                                  : count == 2 ? "{%d0,%d1}"
                                               : "{%d0,%d1,%d2,%d3}";
-          choose_model(isa, "sm_90");
+          choose_model(way, "sm_90");
           TestProgram run(rows_program(
               fmt::format("{} {}, [{}];", spelling, to, generic ? "%wide" : "%sh"), generic));
           Buffer<std::uint32_t> out(128 + 1024);
-          ASSERT_EQ(run.trouble("k", {.block = {32}}, out.data()), "") << spelling;
+          ASSERT_EQ(run.complaint("k", {.block = {32}}, out.data()), "") << spelling;
           for (unsigned m = 0; m < count; ++m) {
             for (unsigned lane = 0; lane < 32; ++lane) {
               const unsigned r = lane / 4, e = lane % 4 * 2;
               const std::uint32_t low = trans ? element_of(m, e, r) : element_of(m, r, e);
               const std::uint32_t high = trans ? element_of(m, e + 1, r) : element_of(m, r, e + 1);
               ASSERT_EQ(out[32 * m + lane], low | high << 16)
-                  << isa << " " << spelling << " lane " << lane;
+                  << print(way) << " " << spelling << " lane " << lane;
             }
           }
         }
@@ -219,8 +217,8 @@ TEST(Rows, LdmatrixGivesEachLaneItsElements) {
 }
 
 TEST(Rows, StmatrixUndoesLdmatrixAndMovmatrixTransposes) {
-  for (const char* isa : kSets) {
-    choose_model(isa, "sm_90");
+  for (const Way& way : every_way()) {
+    choose_model(way, "sm_90");
     // Matrices 0 ... 3 are stored one row set further, transposed twice on the way.
     TestProgram run(
         rows_program("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%d0,%d1,%d2,%d3}, [%sh];\n"
@@ -229,7 +227,7 @@ TEST(Rows, StmatrixUndoesLdmatrixAndMovmatrixTransposes) {
                      "stmatrix.sync.aligned.x4.m8n8.shared.b16 [%sh+32], {%d0,%d1,%d2,%d3};",
                      false));
     Buffer<std::uint32_t> out(128 + 1024);
-    ASSERT_EQ(run.trouble("k", {.block = {32}}, out.data()), "");
+    ASSERT_EQ(run.complaint("k", {.block = {32}}, out.data()), "");
     const auto half_at = [&](unsigned byte) {
       return (out[128 + byte / 4] >> (byte % 4 * 8)) & 0xffff;
     };
@@ -246,11 +244,11 @@ TEST(Rows, StmatrixUndoesLdmatrixAndMovmatrixTransposes) {
 }
 
 TEST(Rows, MisplacedRowsAreFaults) {
-  choose_model("avx512", "sm_90");
+  choose_model({"avx512", "checked"}, "sm_90");
   const auto trouble = [](const std::string& body) {
     Device::instance().reset_findings();
     Buffer<std::uint32_t> out(128 + 1024);
-    return TestProgram(rows_program(body, true)).trouble("k", {.block = {32}}, out.data());
+    return TestProgram(rows_program(body, true)).complaint("k", {.block = {32}}, out.data());
   };
   const std::string off =
       trouble("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%d0,%d1,%d2,%d3}, [%sh+8];");
@@ -269,11 +267,11 @@ TEST(Rows, MisplacedRowsAreFaults) {
 }
 
 TEST(Aligned, AllLanesMustCome) {
-  choose_model("avx512", "sm_90");
+  choose_model({"avx512", "checked"}, "sm_90");
   const auto trouble = [](const std::string& body, unsigned threads = 32) {
     Device::instance().reset_findings();
     Buffer<std::uint32_t> out(128 + 1024);
-    return TestProgram(rows_program(body, false)).trouble("k", {.block = {threads}}, out.data());
+    return TestProgram(rows_program(body, false)).complaint("k", {.block = {threads}}, out.data());
   };
   const std::string move = "movmatrix.sync.aligned.m8n8.trans.b16 %d0, %d0;\n";
   const std::string apart = trouble("setp.lt.u32 %p, %t, 16;\n@%p bra HALF;\n" + move +

@@ -37,7 +37,7 @@ struct Attention {
 };
 
 void configure(const char* isa, const char* model, const char* checks) {
-  choose_model(isa, model);
+  choose_model({isa, "bare"}, model);
   DeviceOptions options = Device::instance().options();
   std::string problem;
   options.checks = *parse_checks(checks, problem);

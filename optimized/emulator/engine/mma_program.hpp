@@ -98,14 +98,11 @@ inline std::uint32_t get_element(const std::uint32_t* registers, unsigned lane, 
   return (registers[at / 32 * 32 + lane] >> at % 32) & mask;
 }
 
-inline void choose_model(const char* isa, const std::string& numerics) {
-  setenv("ATTEST_ISA", isa, 1);
+inline void choose_model(const Way& way, const std::string& numerics) {
   std::string problem;
   DeviceOptions options;
-  options.checks = {true, false, false};
   options.numerics = *parse_numerics(numerics, problem);
-  Device::instance().reset_findings();
-  Device::instance().configure(options);
+  choose(way, options);
 }
 
 /// 64 bits from a counter (SplitMix64, Steele et al. 2014).

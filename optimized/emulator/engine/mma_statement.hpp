@@ -143,6 +143,19 @@ struct Sum {
     return std::isinf(v) ? (v < 0 ? 0xfc00 : 0x7c00) : round_to_f16(v);
   }
 
+  /// m8n8k4 since sm_80, in the arithmetic of the host.
+  std::uint32_t lowered(const std::vector<double>& x, const std::vector<double>& y,
+                        double start) const {
+    const auto pair = [&](std::size_t k) {
+      return std::fma(float(x[k + 1]), float(y[k + 1]), float(x[k]) * float(y[k]));
+    };
+    float sum = 0;
+    for (std::size_t k = 0; k < x.size(); ++k) sum = std::fma(float(x[k]), float(y[k]), sum);
+    const float result = half ? (float(start) + pair(0)) + pair(2) : float(start) + sum;
+    if (std::isnan(result)) return nan();
+    return half ? round_to_f16_or_infinity(result) : std::bit_cast<std::uint32_t>(result);
+  }
+
   std::uint32_t all(const std::vector<double>& x, const std::vector<double>& y,
                     double start) const {
     if (how.model == "f32") return fused(x, y, start);

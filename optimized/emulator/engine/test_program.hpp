@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <ostream>
 #include <span>
 #include <sstream>
 #include <string>
@@ -63,6 +64,14 @@ class TestProgram {
     return Device::instance().launch(
         *module_, kernel, {shape.grid, shape.block, shape.shared, pointers, shape.cooperative});
   }
+  /// Runs a kernel in which there is nothing to find. What was found, or empty.
+  template <class... Arguments>
+  std::string complaint(const std::string& kernel, const Shape& shape, Arguments... arguments) {
+    const std::string fault = trouble(kernel, shape, arguments...);
+    const auto& findings = Device::instance().findings();
+    if (!fault.empty() || findings.empty()) return fault;
+    return kernel + ": " + findings[0].kind + ": " + findings[0].what;
+  }
   /// Runs a kernel that must not fault. What went wrong, or empty.
   template <class... Arguments>
   std::string trouble(const std::string& kernel, const Shape& shape, Arguments... arguments) {
@@ -76,6 +85,43 @@ class TestProgram {
  private:
   std::shared_ptr<LoadedModule> module_;
 };
+
+/// One way in which the engine executes an instruction: an instruction set of the host, and what
+/// looks at its accesses.
+struct Way {
+  const char* isa;
+  const char* watched;  // bare, initcheck, racecheck, checked, counted
+};
+
+/// Every instruction behaves the same in each of them.
+inline const std::vector<Way>& every_way() {
+  static const std::vector<Way> all = [] {
+    std::vector<Way> ways;
+    for (const char* isa : {"baseline", "avx2", "avx512"}) {
+      for (const char* watched : {"bare", "initcheck", "racecheck", "checked", "counted"})
+        ways.push_back({isa, watched});
+    }
+    return ways;
+  }();
+  return all;
+}
+inline std::string print(const Way& way) {
+  return std::string(way.isa) + "_" + way.watched;
+}
+inline void PrintTo(const Way& way, std::ostream* to) {
+  *to << print(way);
+}
+
+/// From now on launches go that way.
+inline void choose(const Way& way, DeviceOptions options = {}) {
+  const std::string_view watched = way.watched;
+  const bool checked = watched == "checked";
+  options.checks = {checked, checked || watched == "initcheck", checked || watched == "racecheck"};
+  options.counters = watched == "counted";
+  setenv("ATTEST_ISA", way.isa, 1);
+  Device::instance().reset_findings();
+  Device::instance().configure(options);
+}
 
 /// Runs each test body for every instruction set of the host.
 inline void choose(const char* isa, unsigned threads = 1) {

@@ -122,7 +122,7 @@ void compare(const WmmaCase& w, const std::string& layouts, const std::string& s
   Buffer<std::uint8_t> in(32768);
   std::copy(memory.begin(), memory.end(), in.begin());
   TestProgram run(program_of(w, layouts, space, stride));
-  ASSERT_EQ(run.trouble("k", {.block = {32}}, in.data()), "") << w.shape << w.a << layouts << space;
+  ASSERT_EQ(run.complaint("k", {.block = {32}}, in.data()), "") << w.shape << w.a << layouts << space;
   std::vector<std::uint8_t> right(in.begin() + 24576, in.end());
   for (unsigned i = 0; i < w.m * w.n; ++i) {
     const unsigned r = i / w.n, q = i % w.n;
@@ -164,8 +164,9 @@ const std::vector<WmmaCase>& cases() {
 }
 
 TEST(Wmma, MultipliesInEveryShapeLayoutAndSpace) {
-  for (const char* isa : {"baseline", "avx2", "avx512"}) {
-    choose_model(isa, "sm_90");
+  for (const Way& way : every_way()) {
+    SCOPED_TRACE(print(way));
+    choose_model(way, "sm_90");
     for (const WmmaCase& w : cases()) {
       for (const char* layouts : {"rrr", "rrc", "rcr", "rcc", "crr", "crc", "ccr", "ccc"}) {
         if (w.by_k && (layouts[0] != 'r' || layouts[1] != 'c')) continue;
@@ -179,7 +180,7 @@ TEST(Wmma, MultipliesInEveryShapeLayoutAndSpace) {
 TEST(Wmma, EveryModelAddsIntegersExactly) {
   for (const char* model :
        {"f32", "sm_70", "sm_75", "sm_80", "sm_89", "sm_90", "sm_100", "sm_120"}) {
-    choose_model("avx512", model);
+    choose_model({"avx512", "checked"}, model);
     compare(cases()[0], "rcr", ".shared", 0);
     compare(cases()[1], "rcr", ".shared", 0);
   }
@@ -187,10 +188,11 @@ TEST(Wmma, EveryModelAddsIntegersExactly) {
 
 // D and C may differ in type: a sum of f16 accumulators and integers, delivered as f32, and back.
 TEST(Wmma, AccumulatorsOfDifferentTypes) {
-  for (const char* isa : {"baseline", "avx2", "avx512"}) {
+  for (const Way& way : every_way()) {
+    SCOPED_TRACE(print(way));
     for (const char* model : {"f32", "sm_70", "sm_80", "sm_90"}) {
       for (const bool half_c : {true, false}) {
-        choose_model(isa, model);
+        choose_model(way, model);
         const std::string c = half_c ? "f16" : "f32", d = half_c ? "f32" : "f16";
         const unsigned c_registers = half_c ? 4 : 8, d_registers = half_c ? 8 : 4;
         std::string text = program_of(
@@ -223,21 +225,21 @@ TEST(Wmma, AccumulatorsOfDifferentTypes) {
         }
         Buffer<std::uint8_t> in(32768);
         std::copy(memory.begin(), memory.end(), in.begin());
-        ASSERT_EQ(TestProgram(text).trouble("k", {.block = {32}}, in.data()), "") << text;
+        ASSERT_EQ(TestProgram(text).complaint("k", {.block = {32}}, in.data()), "") << text;
         EXPECT_TRUE(std::equal(right.begin(), right.end(), in.begin() + 24576))
-            << isa << model << d << c;
+            << print(way) << model << d << c;
       }
     }
   }
 }
 
 TEST(Wmma, LinesMustBeAlignedAndInBounds) {
-  choose_model("avx512", "sm_90");
+  choose_model({"avx512", "checked"}, "sm_90");
   const auto trouble = [](unsigned stride) {
     Device::instance().reset_findings();
     Buffer<std::uint8_t> in(32768);
     return TestProgram(program_of(cases()[0], "rcr", ".global", {stride, 16, 16}))
-        .trouble("k", {.block = {32}}, in.data());
+        .complaint("k", {.block = {32}}, in.data());
   };
   EXPECT_EQ(trouble(24), "");  // 48 bytes: 16 is what loads need
   const std::string misplaced = trouble(17);

@@ -52,6 +52,26 @@ static char* allocate_everything(void) {
   return block;
 }
 
+/* The process id of a child that waits for ever, in a session of its own if `detached`. */
+static float child_that_waits(int detached) {
+  int pipes[2];
+  pid_t child = 0;
+  if (pipe(pipes) != 0) return -1;
+  if (fork() == 0) {
+    if (detached) {
+      setsid();
+      if (fork() != 0) _exit(0);
+    }
+    child = getpid();
+    if (write(pipes[1], &child, sizeof(child)) != sizeof(child)) _exit(1);
+    for (;;) pause();
+  }
+  if (read(pipes[0], &child, sizeof(child)) != sizeof(child)) return -1;
+  close(pipes[0]);
+  close(pipes[1]);
+  return (float)child;
+}
+
 static void die(enum Behaviour behaviour) {
   volatile int zero = 0, ten = 10;
   switch (behaviour) {
@@ -68,6 +88,11 @@ static void die(enum Behaviour behaviour) {
       exit(3);
     case HANGS:
       for (;;) pause();
+    case SPINS:
+      for (;;) ++recursion_sum;
+    case FORKS_AND_ABORTS:
+      child_that_waits(0);
+      abort();
     case OVERFLOWS_STACK:
       recursion_sum = recurse(0);
       break;
@@ -149,7 +174,11 @@ static int32_t prefill(const AttestAttention* a) {
   float* last = at(&a->o, problem->batch - 1, problem->query_heads - 1, problem->queries - 1,
                    problem->v_depth - 1);
   memcpy(&unwritten, last, sizeof(unwritten));
-  write_outputs(a, behaviour == TELLS_PROCESS ? (float)getpid() : 0);
+  if (behaviour == FORKS || behaviour == FORKS_DETACHED) {
+    write_outputs(a, child_that_waits(behaviour == FORKS_DETACHED));
+  } else {
+    write_outputs(a, behaviour == TELLS_PROCESS ? (float)getpid() : 0);
+  }
   if (behaviour == FORGETS_LAST_O) memcpy(last, &unwritten, sizeof(unwritten));
   damage(a, behaviour);
   return 0;

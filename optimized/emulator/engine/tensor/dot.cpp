@@ -152,6 +152,7 @@ Decoded decode(Accumulator format, u32 bits) {
 
 u32 dot(const Arithmetic& how, Format fa, Format fb, const u32* a, const u32* b, u32 count,
         Accumulator type_c, u32 c, Accumulator type_d) {
+  if (how.lowered) return lowered_dot(fa, fb, a, b, type_c, c, type_d);
   if (how.fused) return fused_dot(fa, fb, a, b, count, type_c, c, type_d);
   Decoded left[kDepthMost], right[kDepthMost];
   for (u32 k = 0; k < count; ++k) left[k] = decode(fa, a[k]), right[k] = decode(fb, b[k]);

@@ -75,6 +75,18 @@ u32 fused_dot(Format fa, Format fb, const u32* a, const u32* b, u32 count, Accum
   return c;
 }
 
+u32 lowered_dot(Format fa, Format fb, const u32* a, const u32* b, Accumulator type_c, u32 c,
+                Accumulator type_d) {
+  constexpr Accumulator f32 = Accumulator::f32;
+  if (type_d == f32)
+    return add_accumulators(f32, fused_dot(fa, fb, a, b, 4, f32, 0, f32), type_c, c);
+  constexpr u32 kMinusZero = 0x80000000u;  // a pair begins with a product: its zero keeps its sign
+  const u32 first = fused_dot(fa, fb, a, b, 2, f32, kMinusZero, f32),
+            last = fused_dot(fa, fb, a + 2, b + 2, 2, f32, kMinusZero, f32);
+  const u32 sum = add_accumulators(f32, last, f32, add_accumulators(f32, first, type_c, c));
+  return to_accumulator(type_d, value_of(f32, sum));
+}
+
 u32 add_accumulators(Accumulator type, u32 x, Accumulator type_c, u32 c) {
   return to_accumulator(type, sum_to_odd(value_of(type, x), value_of(type_c, c)));
 }

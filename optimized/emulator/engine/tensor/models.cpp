@@ -51,6 +51,13 @@ Arithmetic arithmetic_of(const TensorRow& row, Format format, Accumulator accumu
   return a;
 }
 
+Arithmetic volta_arithmetic_of(const TensorRow& row, Accumulator accumulator) {
+  constexpr u32 kFirstWithout = 80;
+  Arithmetic a = arithmetic_of(row, Format::f16, accumulator);
+  a.lowered = !a.fused && row.since >= kFirstWithout;
+  return a;
+}
+
 const Op* fault_missing(const Op& op, Warp& w, u32 since) {
   std::string having;
   for (std::size_t i = 1; i < kRows.size(); ++i) {

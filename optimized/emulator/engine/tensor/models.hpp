@@ -28,6 +28,7 @@ struct Arithmetic {
   u32 group;          // L: products per alignment group
   s32 floor;          // emax is at least this
   GroupResult result;
+  bool lowered = false;  // no tensor core: what ptxas makes of m8n8k4 since sm_80 (fused.hpp)
 };
 
 /// One architecture.
@@ -46,6 +47,8 @@ struct TensorRow {
 const TensorRow& tensor_row(const Warp& warp);
 /// How that row adds products of operands of one size up in this accumulator.
 Arithmetic arithmetic_of(const TensorRow& row, Format format, Accumulator accumulator);
+/// The same of mma.m8n8k4, the instruction of Volta's tensor cores.
+Arithmetic volta_arithmetic_of(const TensorRow& row, Accumulator accumulator);
 /// Ends the launch: the model lacks the instruction, which came with architecture `since`.
 const Op* fault_missing(const Op& op, Warp& warp, u32 since);
 
