@@ -178,10 +178,15 @@ double scaled_normal(const Place& p) {
 double tenth_normal(const Place& p) {
   return p.bell() / 8;
 }
+/// All keys of every second row: what is subtracted from all of them changes no weight.
+double low_bias(const Place& p) {
+  return p.bell() - (p.row % 2 == 0 ? 1e5 : 0);
+}
 
 struct Recipe {
   Fill fill;
   Element q, k, v;
+  Element bias = nullptr;  // where the Problem has one; null: as fill_arguments says
 };
 
 // clang-format off
@@ -211,6 +216,7 @@ constexpr Recipe kRecipes[] = {
   {{"previous_token", "query i looks at key i - 1: an alignment off by one shows"}, previous_q, position_k, normal},
   {{"induction", "query i looks behind earlier copies of itself: many far keys matter"}, induction_q, induction_k, normal},
   {{"needle", "one key in sixteen matters: skipping a tile loses it"}, logit_q, needle_k, normal},
+  {{"low_bias", "a bias near -1e5 on all keys of every second row: far from -inf, it hides none of them"}, normal, normal, normal, low_bias},
 };
 // clang-format on
 
@@ -297,6 +303,9 @@ Values make_values(const Case& test_case) {
     values.v_scales = std::move(rows.scales);
   }
   fill_arguments(p, test_case.seed, values);
+  if (p.bias && recipe.bias != nullptr) {
+    values.bias = filled(place, Format::f32, Stream::bias, values.bias->extent, recipe.bias);
+  }
   return values;
 }
 

@@ -117,6 +117,15 @@ std::vector<Mistake> mistakes_in_masks_and_scores() {
            p.key_lengths.assign(static_cast<std::size_t>(p.batch), p.keys - 1);
          });
        }},
+      {"a bias of -1e4 and less hides its key",
+       {"oracle_agreement", "decode_agreement"},
+       [] {
+         return misunderstanding([](Problem&, Values& values) {
+           for (Index n = 0; values.bias && n < values.bias->count(); ++n) {
+             if (values.bias->at(n) <= -1e4) values.bias->set(n, -INFINITY);
+           }
+         });
+       }},
       {"the first batch entry's keys serve all",
        {"batch_independence", "oracle_agreement"},
        [] {

@@ -63,7 +63,6 @@ Verdict no_score_matrix(const Subject& subject, const Problem& problem, const Va
   if (const auto refused = refusal(subject, Operation::prefill, grown(problem, 1, 1))) {
     return *refused;
   }
-  if (problem.scales != Scales::none) return vacuous("keys are doubled without their scales");
   Sums both;
   for (const Index queries : {1, 2}) {
     for (const Index keys : {1, 2}) {
@@ -75,6 +74,10 @@ Verdict no_score_matrix(const Subject& subject, const Problem& problem, const Va
       if (keys == 2) {
         more.k = twice(values.k);
         more.v = twice(values.v);
+        if (problem.scales == Scales::token) {
+          more.k_scales = twice(*values.k_scales);
+          more.v_scales = twice(*values.v_scales);
+        }
       }
       const Answer answer = ask(subject, Operation::prefill, p, more);
       if (answer.instead) return *answer.instead;

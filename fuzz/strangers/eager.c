@@ -46,6 +46,7 @@ static void attend_row(const AttestAttention* a, int64_t b, int64_t h, int64_t i
   const bf16* q = row_of(&a->q, b, h, i);
   bf16* o = row_of(&a->o, b, h, i);
   float largest = -INFINITY, total = 0;
+  int empty = 1; /* a row of NaN is not */
   for (int64_t j = 0; j < p->keys; ++j) {
     const bf16* k = row_of(&a->k, b, kv_head, j);
     float sum = 0;
@@ -62,8 +63,8 @@ static void attend_row(const AttestAttention* a, int64_t b, int64_t h, int64_t i
     }
     scores[j] = visible(a, b, i, j) ? sum : -INFINITY;
     if (scores[j] > largest) largest = scores[j];
+    if (scores[j] != -INFINITY) empty = 0;
   }
-  const int empty = largest == -INFINITY;
   for (int64_t j = 0; j < p->keys; ++j) {
     scores[j] = empty ? 0 : expf(scores[j] - largest);
     total += scores[j];

@@ -24,6 +24,9 @@
 namespace attest {
 namespace {
 
+/// Its point is the bias: without one it is "normal".
+constexpr std::string_view kBiasFill = "low_bias";
+
 void draw_formats(Problem& p, const Needs& needs) {
   p.input = *rc::gen::weightedElement<Format>({{40, Format::f32},
                                                {26, Format::f16},
@@ -120,6 +123,10 @@ void draw_memory(Problem& p, const Needs& needs, Index percent) {
                   ? pick({Index{1}, Index{2}, Index{3}, Index{5}, Index{16}, Index{17}, Index{33}})
                   : pick_between(1, 40);
     if (needs.sequence) p.chunk = std::max(p.chunk, (p.keys + 5) / 6);  // at most six steps
+    const bool append = needs.no_attention && needs.turns;
+    if (append && chance(4)) p.chunk = pick({Index{256}, Index{257}, Index{300}});
+    // Caches are seldom as large as what is in them: most have room for the next step, and more.
+    if ((append || needs.sequence) && chance(70)) p.spare_slots = p.chunk + pick_between(0, 17);
   }
   if (chance(percent / 8)) p.empty_row = EmptyRow::nan;
 }
@@ -153,11 +160,14 @@ Case draw(const Needs& needs) {
     if (needs.biased) p.bias = chance(30);
   }
   std::vector<std::string> names;
-  for (const Fill& fill : fills()) names.emplace_back(fill.name);
+  for (const Fill& fill : fills()) {
+    if (fill.name != kBiasFill) names.emplace_back(fill.name);
+  }
   drawn.fill = chance(20) ? "normal" : *rc::gen::elementOf(names);
   if (needs.two_keys) drawn.fill = *rc::gen::element<std::string>("integers", "normal", "signs");
   if (needs.many_rows) drawn.fill = "signs";
   drawn.seed = static_cast<std::uint64_t>(pick_between(0, (Index{1} << 32) - 1));
+  if (p.bias && !needs.no_attention && chance(15)) drawn.fill = kBiasFill;
   suit_fill(drawn, needs);
   const bool scale_follows = p.scale == default_scale(p.depth);
   draw_cache(p, needs);

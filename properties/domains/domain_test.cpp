@@ -54,10 +54,11 @@ TEST(Domain, ACaseIsAFunctionOfSeedIndexAndProperty) {
   EXPECT_NE(draw_case("row_sums", 3, 500), first);
   // A campaign's draws must stay what they are, on every machine.
   EXPECT_EQ(print(draw_case("oracle_agreement", 1, 1000)),
-            "q=5x1x4x3 kv=1x10x8 in=e5m2 out=bf16 scale=0.5 softcap=192 causal window=33,inf bias "
-            "q_len=0,0,4,0,4 kv_len=6,3,9,4,10 fill=ill_conditioned seed=135577995");
+            "q=1x15x4x8 kv=1x9x5 softcap=50 window=0,inf bias sinks mask q_len=2 empty=nan "
+            "layout=bthd strided=q,o,scales seed=798942063");
   EXPECT_EQ(print(draw_case("decode_agreement", 1, 1000)),
-            "q=1x10x4x8 kv=2x14x8 in=bf16 out=bf16 causal splits=3 fill=integers seed=3940843676");
+            "q=1x1x1x4 kv=1x16x6 in=f16 out=f16 window=inf,11 kv_len=11 splits=2 "
+            "fill=previous_token seed=3647557611");
 }
 
 TEST(Domain, ThreadsMayDrawAtOnce) {
@@ -143,6 +144,8 @@ std::set<std::string> features_of(const Case& c) {
   note(p.layout == Layout::bthd, "bthd");
   note(p.spare_slots > 0, "spare");
   note(p.spare_slots == 0 && p.chunk > 1, "capacity full");
+  note(p.spare_slots >= p.chunk && p.chunk > 255, "room for over 255 tokens");
+  note(p.bias && c.fill == "low_bias", "low bias");
   note(p.splits > (p.keys + 15) / 16, "empty splits");
   note(p.splits > 1 && p.sinks, "splits and sinks");
   note(p.keys == 0, "no keys");
@@ -216,7 +219,8 @@ TEST(Domain, EverythingThatMattersOccurs) {
   wanted.insert(wanted.end(),
                 {"many splits", "many splits, few keys", "small cap", "large cap", "large scale",
                  "wide window_left", "wide window_right", "many keys", "keys in 48s",
-                 "many queries", "wide bf16 to f32", "length in 128s", "length 127"});
+                 "many queries", "wide bf16 to f32", "length in 128s", "length 127",
+                 "room for over 255 tokens", "low bias"});
   for (const int page : {1, 3, 4, 16, 32, 64}) wanted.push_back("page " + std::to_string(page));
   for (const int order : {0, 1, 5}) wanted.push_back("order " + std::to_string(order));
   wanted.insert(wanted.end(), {"ring", "ring overwritten", "rope halves", "rope pairs", "cache f32",
