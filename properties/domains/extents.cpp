@@ -177,8 +177,8 @@ void draw_costs(Problem& p, const Needs& needs) {
   p.query_heads = sequence ? 1 : p.kv_heads * pick_between(1, 2);
   p.depth = chance(60) ? pick_between(1, 8) : 64;
   p.v_depth = pick_between(1, 4);
-  p.keys = needs.whole_tiles ? 128 * pick_between(1, sequence ? 1 : 2) : pick_between(40, 160);
-  p.queries = sequence ? p.keys : needs.whole_tiles ? pick_between(1, 3) : pick_between(16, 80);
+  p.keys = needs.whole_tiles ? 128 * pick_between(1, sequence ? 1 : 2) : pick_between(20, 70);
+  p.queries = sequence ? p.keys : needs.whole_tiles ? pick_between(1, 3) : pick_between(8, 40);
 }
 
 }  // namespace
