@@ -18,7 +18,7 @@ set(may_include_reports reference optimized properties fuzz reports)
 set(third_party
     "<(unsupported/)?Eigen/" "^reference/"
     "<boost/" "^reference/"
-    "<(cuda|cuda_[a-z0-9_]+|device_[a-z_]+|vector_types|driver_types|cooperative_groups)[.]h>" "^optimized/"
+    "<(cuda|cuda_[a-z0-9_]+|device_[a-z_]+|vector_types|driver_types|cooperative_groups)[.]h>" "^(optimized|fuzz/strangers)/"
     "<(zstd|lz4|lz4hc)[.]h>" "^optimized/"
     "<dlpack/" "^optimized/"
     "<rapidcheck" "^properties/"

@@ -234,7 +234,6 @@ class Campaign {
       const bool counts = ticket.state == Ticket::State::ran && !closed_[ticket.property] && !deaf_;
       lock.unlock();
       if (counts && ticket.drawn) settle(ticket);
-      // What is not offered leaves its share of the budget to the others.
       const bool closes =
           counts && (count_safely(ticket) || (ticket.drawn && unserved_[ticket.property]));
       lock.lock();
@@ -366,7 +365,6 @@ class Campaign {
   std::uint64_t drawn_counted_ = 0;  // drawn tickets that are part of the run
   std::map<std::uint64_t, Ticket> waiting_;
   Served served_;  // set before any thread begins
-
   Plan plan_;
   std::vector<bool> closed_;  // by property
   bool counting_ = false;     // some thread is counting: the run and what follows it are its own

@@ -37,6 +37,9 @@ TEST(Features, EachIsSeenAlone) {
       {"splits", [](Problem& p) { p.splits = 2; }},
       {"empty_row_nan", [](Problem& p) { p.empty_row = EmptyRow::nan; }},
       {"lse_base_two", [](Problem& p) { p.lse_base = LogBase::two; }},
+      {"no_lse", [](Problem& p) { p.lse_base = LogBase::none; }},
+      {"empty_lse_plus_inf", [](Problem& p) { p.empty_lse = EmptyLse::plus_inf; }},
+      {"strided", [](Problem& p) { p.strided = 1; }},
       {"layout_bthd", [](Problem& p) { p.layout = Layout::bthd; }},
   };
   for (const auto& [name, edit] : edits) {

@@ -6,81 +6,12 @@
 #include <utility>
 
 #include "properties/counted_subject.hpp"
+#include "properties/mistaken_subjects.hpp"
 #include "properties/oracle_subject.hpp"
 #include "reference/text.hpp"
 
 namespace attest {
 namespace {
-
-/// The oracle, asked another question than the one put.
-Subject misunderstanding(std::function<void(Problem&, Values&)> change) {
-  Subject subject = oracle_subject();
-  const auto right = subject.prefill;
-  subject.prefill =
-      subject.decode = [=](const Problem& asked, const Values& values, Poison poison) {
-        Problem problem = asked;
-        Values changed = values;
-        change(problem, changed);
-        return right(problem, changed, poison);
-      };
-  return subject;
-}
-
-/// The oracle, with its reply spoilt.
-Subject spoiling(std::function<void(const Problem&, Reply&)> spoil) {
-  Subject subject = oracle_subject();
-  const auto right = subject.prefill;
-  subject.prefill =
-      subject.decode = [=](const Problem& problem, const Values& values, Poison poison) {
-        Reply reply = right(problem, values, poison);
-        spoil(problem, reply);
-        return reply;
-      };
-  return subject;
-}
-
-Subject appending(std::function<void(CacheUpdate&)> change) {
-  Subject subject = oracle_subject();
-  const auto right = subject.append;
-  subject.append = [=](const Problem& problem, const CacheUpdate& asked, Poison poison) {
-    CacheUpdate update = asked;
-    change(update);
-    return right(problem, update, poison);
-  };
-  return subject;
-}
-
-/// Towards zero by one pattern, where the nearest number was further from it than what was given.
-Subject truncating_append() {
-  Subject subject = oracle_subject();
-  subject.append = [right = subject.append](const Problem& problem, const CacheUpdate& update,
-                                            Poison poison) {
-    Reply reply = right(problem, update, poison);
-    if (problem.rope != Rope::none || problem.scales != Scales::none || problem.ring > 0) {
-      return reply;
-    }
-    for (Index b = 0; b < reply.v.extent[0]; ++b) {
-      const auto entry = static_cast<std::size_t>(b);
-      for (Index h = 0; h < reply.v.extent[1]; ++h) {
-        for (Index r = 0; r < update.new_lengths[entry]; ++r) {
-          const Index slot = update.lengths[entry] + r;
-          if (slot >= reply.v.extent[2]) break;
-          for (Index c = 0; c < reply.v.extent[3]; ++c) {
-            const Index at = reply.v.offset(b, h, slot, c);
-            const double given = std::fabs(update.new_v.at(b, h, r, c));
-            if (std::fabs(reply.v.at(at)) > given) reply.v.set_bits(at, reply.v.bits(at) - 1);
-          }
-        }
-      }
-    }
-    return reply;
-  };
-  return subject;
-}
-
-void scale_all(Tensor& tensor, double factor) {
-  for (Index flat = 0; flat < tensor.count(); ++flat) tensor.set(flat, tensor.at(flat) * factor);
-}
 
 std::vector<Mistake> mistakes_in_masks_and_scores() {
   return {

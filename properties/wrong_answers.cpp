@@ -65,13 +65,15 @@ constexpr WrongAnswer kWrongAnswers[] = {
     {"next_batch_entry", "the next batch entry is read",
      [](const Problem& p) { return p.batch > 1; }, [](Slip& s) { s.next_batch = true; }},
     {"other_lse_base", "LSE is in the other base",
-     always, [](Slip& s) { s.changes_lse_base = true; }},
+     wants_lse, [](Slip& s) { s.changes_lse_base = true; }},
     {"forgets_max", "no maximum is subtracted from the logits",
      always, [](Slip& s) { s.forgets_max = true; }},
     {"starts_max_at_zero", "the running maximum starts at 0",
      always, [](Slip& s) { s.starts_max_at_zero = true; }},
     {"causal_sees_one_more", "the causal mask lets one key more be seen",
-     [](const Problem& p) { return p.causal; },
+     [](const Problem& p) {
+       return p.causal && (p.queries > 1 || p.alignment == Alignment::top_left);
+     },
      [](Slip& s) { s.asked.causal = false; s.asked.window_right = 1; }},
     {"window_one_wider", "the window is one key wider to the left",
      has_window,
@@ -334,8 +336,7 @@ void measure_power(const Problem& problem, const Values& values, const Precision
   // Where one key is seen its value is the answer: no bound could tell of a weight.
   verdict.sight = trials.o.other ? sight_of(trials) : Sight::unknown;
   for (const Trial& trial : trials.tried) {
-    // What gives the same numbers on this case is no wrong answer to it.
-    if (!counts(trial) || trial.fate == Fate::same) continue;
+    if (!counts(trial)) continue;
     verdict.power.push_back({std::string(trial.wrong_answer), trial.fate == Fate::refused});
   }
 }

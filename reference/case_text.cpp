@@ -245,7 +245,7 @@ const Key kKeys[] = {
      "tensors with gaps behind rows, heads and batch entries: of q, k, v, o, lse, bias, mask, "
      "scales, "
      "table (of blocks), fresh (rows to append)",
-     "none",
+     "no gaps",
      [](const Case& c) { return unless(c.problem.strided == 0, strided_text(c.problem.strided)); },
      read_strided},
     count<&Problem::spare_slots>("spare", "spare=SLOTS", "cache slots behind the last key", "0"),

@@ -113,7 +113,8 @@ TEST(CaseText, TheListOfWordsIsTrue) {
   EXPECT_EQ(
       all,
       " q kv in out scale softcap causal align window bias alibi sinks mask q_len kv_len empty "
-      "lse layout spare splits chunk cache scales page order ring rope fill seed");
+      "empty_lse lse layout strided spare splits chunk cache scales page order ring rope fill "
+      "seed");
 }
 
 TEST(CaseText, OrderAndBlanksAreFree) {

@@ -216,11 +216,10 @@ TEST(Domain, EverythingThatMattersOccurs) {
                                      "in f16",         "in bf16",
                                      "in e4m3",        "in e5m2",
                                      "chunk 1",        "chunk 17"};
-  wanted.insert(wanted.end(),
-                {"many splits", "many splits, few keys", "small cap", "large cap", "large scale",
-                 "wide window_left", "wide window_right", "many keys", "keys in 48s",
-                 "many queries", "wide bf16 to f32", "length in 128s", "length 127",
-                 "room for over 255 tokens", "low bias"});
+  wanted.insert(wanted.end(), {"many splits", "many splits, few keys", "small cap", "large cap",
+                               "large scale", "wide window_left", "wide window_right", "many keys",
+                               "keys in 48s", "many queries", "wide bf16 to f32", "length in 128s",
+                               "length 127", "room for over 255 tokens", "low bias"});
   for (const int page : {1, 3, 4, 16, 32, 64}) wanted.push_back("page " + std::to_string(page));
   for (const int order : {0, 1, 5}) wanted.push_back("order " + std::to_string(order));
   wanted.insert(wanted.end(), {"ring", "ring overwritten", "rope halves", "rope pairs", "cache f32",
