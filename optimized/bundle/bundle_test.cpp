@@ -180,8 +180,8 @@ TEST_F(Bundle, TheSweepSeesErrorsAsLargeAsDocumented) {
   EXPECT_GT(ex2, 2) << printed();
   EXPECT_LE(ex2, 2.5) << printed();
   const double rcp = std::abs(number_of(line_of(printed(), "rcp  1 .. 2"), "rcp  1 .. 2", 1));
-  EXPECT_GT(rcp, 1) << printed();
-  EXPECT_LE(rcp, 1.5) << printed();
+  EXPECT_GT(rcp, 0.9) << printed();  // of one ulp (PTX ISA, rcp)
+  EXPECT_LE(rcp, 1) << printed();
   EXPECT_EQ(run(variable, attest + " run -- " + sweep + " --stride 0"), 2);
 }
 

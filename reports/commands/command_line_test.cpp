@@ -165,9 +165,12 @@ TEST_F(CommandLine, FuzzGoesOnWhereItWas) {
   const std::string words = "fuzz --subject skeleton --cases 130 --corpus kept";
   EXPECT_NE(run(words).out.find("fuzzing 'skeleton'"), std::string::npos);
   const std::string place = text_of(folder_ / "kept" / "place.txt");
-  EXPECT_NE(place.find("next 130"), std::string::npos) << place;
+  // Numbers of properties that are not served are passed over.
+  const auto next = [&](const std::string& text) { return std::stoul(text.substr(text.find("next ") + 5)); };
+  const unsigned long first = next(place);
+  EXPECT_GE(first, 130U) << place;
   EXPECT_NE(run(words).out.find("going on fuzzing"), std::string::npos);
-  EXPECT_NE(text_of(folder_ / "kept" / "place.txt").find("next 260"), std::string::npos);
+  EXPECT_GE(next(text_of(folder_ / "kept" / "place.txt")), first + 130);
   EXPECT_EQ(run(words + " --seed 2").out.find("going on"), std::string::npos)
       << "another seed means other cases: there is nothing to go on with";
 }
