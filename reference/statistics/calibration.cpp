@@ -58,6 +58,9 @@ bool repeats_a_query(const Problem& p, const Values& values) {
 
 std::optional<std::string> uncalibrated(const Problem& p, const Values& values,
                                         const PrecisionPath& path) {
+  if (path.scores_format != Format::f32 || path.normalize_before_cast) {
+    return "scores of 16 bits and shares divided before the cast are not part of the model";
+  }
   if (facts(path.p_format).precision < kPrecisionLeast) {
     return "P has so few bits that its roundings are not uniform";
   }

@@ -193,13 +193,15 @@ TEST(ZTally, NoKernelWithinItsDeclarationRaisesAnAlarm) {
     ZTally tally;
     tally.add(p, values, path, tensor_of(p, model_attention(p, values, path, model).o),
               model.freedom.tensor_step);
-    EXPECT_EQ(tally.summary().has_value(), path.p_format != e4m3) << tally.why_not();
+    const bool modelled =
+        path.p_format != e4m3 && path.scores_format == f32 && !path.normalize_before_cast;
+    EXPECT_EQ(tally.summary().has_value(), modelled) << tally.why_not();
     if (!tally.summary()) continue;
     ++judged_count;
     EXPECT_EQ(alarms_of(*tally.summary()), "")
         << print(path) << " share " << model.freedom.division_share;
   }
-  EXPECT_GT(judged_count, 200);
+  EXPECT_GT(judged_count, 100);
 }
 
 TEST(ZTally, NoProblemRaisesAFalseAlarmAndZIsStandardNormal) {

@@ -166,7 +166,9 @@ TEST_F(CommandLine, FuzzGoesOnWhereItWas) {
   EXPECT_NE(run(words).out.find("fuzzing 'skeleton'"), std::string::npos);
   const std::string place = text_of(folder_ / "kept" / "place.txt");
   // Numbers of properties that are not served are passed over.
-  const auto next = [&](const std::string& text) { return std::stoul(text.substr(text.find("next ") + 5)); };
+  const auto next = [&](const std::string& text) {
+    return std::stoul(text.substr(text.find("next ") + 5));
+  };
   const unsigned long first = next(place);
   EXPECT_GE(first, 130U) << place;
   EXPECT_NE(run(words).out.find("going on fuzzing"), std::string::npos);
