@@ -22,7 +22,12 @@ __device__ void attend_row(const Arguments& x, int64_t b, int h, int i) {
   const int queries = x.query_lengths == nullptr ? x.seqlen_q : x.query_lengths[b];
   const int keys = x.key_lengths == nullptr ? x.seqlen_kv : x.key_lengths[b];
   if (i >= queries) return;
-  const int end = x.causal ? max(0, min(keys, i + 1 + keys - queries)) : keys;
+#if FAULT == 2  // the diagonal is that of the longest sequence
+  const int diagonal = x.seqlen_kv - x.seqlen_q;
+#else
+  const int diagonal = keys - queries;
+#endif
+  const int end = x.causal ? max(0, min(keys, i + 1 + diagonal)) : keys;
   const float* q = x.q.at(b, h, i);
   float row_max = -INFINITY, row_sum = 0, acc[kMostColumns / 32] = {};
   for (int begin = 0; begin < end; begin += 32) {
@@ -79,11 +84,7 @@ __global__ void take_tiles(Arguments x) {
     const int i =
         static_cast<int>(tile) % tiles_per_head * kWarps + static_cast<int>(threadIdx.x) / 32;
     const int head = static_cast<int>(tile) / tiles_per_head;
-#if FAULT == 2  // batch entries are numbered by KV heads
-    const int b = head / x.num_heads_q, h = (head + (x.group > 1 ? b : 0)) % x.num_heads_q;
-#else
     const int b = head / x.num_heads_q, h = head % x.num_heads_q;
-#endif
     if (i < x.seqlen_q) attend_row(x, b, h, i);
   }
 }
