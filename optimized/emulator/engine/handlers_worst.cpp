@@ -95,7 +95,8 @@ float worst_ex2(float a, u64 seed) {
   if (operand<kFlush>(a) == 0) return 1.0f;
   const float exact = ex2_f32<kFlush>(a);
   const double lean = lean_of(seed, Opcode::ex2, bits_as<u32>(a));
-  return by_distance<kFlush>(exact, lean, 2 * unit_of(exact), 1.0);
+  const float near = by_distance<kFlush>(exact, lean, 2 * unit_of(exact), 1.0);
+  return near < 0 ? 0.0f : near;  // a unit below the least subnormal number is no exponential
 }
 template <bool kFlush>
 float worst_lg2(float a, u64 seed) {
