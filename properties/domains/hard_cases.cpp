@@ -102,6 +102,7 @@ constexpr std::string_view kDecode[] = {
     "q=1x1x1x8 kv=1x65x8 splits=2 fill=ramp",                      // tiles per split rounded down
     "q=1x1x1x8 kv=1x17x8 splits=2 sinks fill=zero_query seed=1",   // sink once per split
     "q=2x1x1x4 kv=1x3x4 kv_len=0,3 splits=2 fill=ramp",            // all splits empty
+    "q=1x2x3x8 kv=1x5x8 bias splits=2 strided=bias fill=normal",   // gaps in the bias
     "q=1x1x1x4 kv=1x2x4 spare=3 fill=ramp",                        // stale slots
     "q=1x1x1x4 kv=1x0x4 splits=2 spare=1 fill=normal",             // no key at all
     "q=1x4x1x8 kv=2x5x8 splits=3 spare=1 fill=ramp",               // LSE of which KV head
@@ -188,8 +189,9 @@ constexpr std::string_view kPath[] = {
 
 constexpr std::string_view kProjection[] = {
     "q=1x1x1x1 kv=1x1x1",
-    "q=1x1x17x5 kv=1x33x1 fill=integers",  // tails on both sides
-    "q=2x1x3x65 kv=1x17x1",                // inner extent beyond a tile
+    "q=1x1x17x5 kv=1x33x1 fill=integers",                 // tails on both sides
+    "q=2x1x3x65 kv=1x17x1",                               // inner extent beyond a tile
+    "q=1x1x17x200 kv=1x24x1 in=f16 out=f16 fill=normal",  // several inner tiles
     "q=1x1x2x64 kv=1x2x1 in=f16 out=f16 fill=ill_conditioned",
     "q=1x1x65x16 kv=1x16x1 in=bf16 out=bf16",
     "q=1x1x2x2 kv=1x2x1 in=f16 out=f32 fill=overflow_f16",  // sums beyond f16
