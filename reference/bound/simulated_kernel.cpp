@@ -354,7 +354,9 @@ class RowKernel {
       if (empty) out = p_.empty_row == EmptyRow::nan ? std::nanf("") : 0.0F;
       o.set(b_, h_, i_, static_cast<Index>(c), static_cast<double>(out));
     }
-    float sum = all.l == 0 ? -kInfinity : in_nats_ ? m : reference_in_nats(m);
+    float sum = all.l == 0 ? static_cast<float>(lse_without_keys(p_))
+                : in_nats_ ? m
+                           : reference_in_nats(m);
     if (all.l != 0 && !(in_nats_ && all.l == 1)) sum += logarithm(all.l, 0);  // an LSE already
     if (!in_nats_) sum -= shift_in_nats();
     sum -= z_.moved;
