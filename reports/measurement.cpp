@@ -64,12 +64,13 @@ void measure_bound(const Problem& problem, const Reply& reply, const Acceptance&
                    Strength strength, Cell& cell) {
   Use o, lse;
   for_each_row(problem, [&](Index b, Index h, Index i) {
-    const auto row = static_cast<std::size_t>(reply.lse.offset(b, h, i, 0));
+    const std::size_t row = row_number(problem, b, h, i);
     if (accepted.strength[row] != strength) return;
     for (Index c = 0; c < problem.v_depth; ++c) {
       const Index flat = reply.o.offset(b, h, i, c);
       o.add(reply.o.at(flat), accepted.o, static_cast<std::size_t>(flat), {b, h, i, c});
     }
+    if (!wants_lse(problem)) return;
     lse.add(reply.lse.at(static_cast<Index>(row)), accepted.lse, row, {b, h, i, 0});
   });
   cell.o_bounds[static_cast<std::size_t>(strength)] = o.use();
@@ -110,7 +111,7 @@ void measure_errors(const Problem& problem, const Values& values, const Reply& r
   Problem as_o = problem;
   as_o.v_depth = 1;
   as_o.output = Format::f32;
-  lse.add(as_o, values, reply.lse, truth.lse, margins.lse);
+  if (wants_lse(problem)) lse.add(as_o, values, reply.lse, truth.lse, margins.lse);
   cell.o = o.summary();
   cell.lse = lse.summary();
   std::vector<double> to_rms;
@@ -133,11 +134,12 @@ Margins judge(const Problem& problem, const Reply& reply, const Acceptance& acce
       judge.accepted(reply.o.at(flat), accepted.o, flat, {b, h, i, c}, "o");
       of_row.add(reply.o.at(flat), accepted.o, static_cast<std::size_t>(flat), {b, h, i, c});
     }
+    cell.rows.margin.push_back(of_row.use().largest);
+    largest.o = std::max(largest.o, cell.rows.margin.back());
+    if (!wants_lse(problem)) return;
     const Index row = reply.lse.offset(b, h, i, 0);
     judge.accepted(reply.lse.at(row), accepted.lse, row, {b, h, i, 0}, "lse");
     of_lse.add(reply.lse.at(row), accepted.lse, static_cast<std::size_t>(row), {b, h, i, 0});
-    cell.rows.margin.push_back(of_row.use().largest);
-    largest.o = std::max(largest.o, cell.rows.margin.back());
   });
   largest.lse = of_lse.use().largest;
   cell.verdict = judge.verdict("no row to judge, or none with a finite bound");

@@ -34,6 +34,14 @@ TEST_F(Measure, OurKernelsErrAsTheyDeclare) {
   }
 }
 
+TEST_F(Measure, WithoutAnLseOnlyOIsMeasured) {
+  const Ran ran = run("measure --case 'q=1x1x20x8 kv=1x19x8 lse=none' --json now.json");
+  EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+  const auto cell = json("now.json")["cells"][0];
+  EXPECT_EQ(cell["o"]["elements"], 160);
+  EXPECT_EQ(cell["lse"]["elements"], 0);
+}
+
 TEST_F(Measure, ComparesTwoRuns) {
   EXPECT_EQ(run(grid_ + "--json before.json").exit_code, 0);
   const Ran order = run(grid_ + "--schedule 5 --compare before.json");
