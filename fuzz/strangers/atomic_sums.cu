@@ -8,16 +8,11 @@ namespace {
 using stranger::Rows;
 constexpr int kMostColumns = 128, kPart = 64;
 
-struct Arguments {
-  Rows<const float> q, k, v;
-  Rows<float> o, lse;
+struct Arguments : stranger::Attention<float> {
   int* row_max;    // (rows): bits that rise with the number
   float* row_sum;  // (rows)
   float* acc;      // (rows, head_dim_v)
   const int32_t* lengths;
-  int num_heads_q, group, seqlen_q, seqlen_kv, head_dim, head_dim_v;
-  bool causal;
-  float scale;
 };
 
 __device__ int rising(float x) {
@@ -133,24 +128,11 @@ int32_t attention(const AttestAttention* a) {
   const AttestProblem& p = a->problem;
   const int64_t rows = rows_of_problem(p);
   if (rows == 0) return 0;
-  Arguments x{};
-  x.q = stranger::rows_of<const float>(a->q);
-  x.k = stranger::rows_of<const float>(a->k);
-  x.v = stranger::rows_of<const float>(a->v);
-  x.o = stranger::rows_of<float>(a->o);
-  if (a->lse.data != nullptr) x.lse = stranger::rows_of<float>(a->lse);
+  Arguments x{stranger::attention_of<float>(*a)};
   x.row_max = static_cast<int*>(a->scratch);
   x.row_sum = reinterpret_cast<float*>(x.row_max + rows);
   x.acc = x.row_sum + rows;
   x.lengths = static_cast<const int32_t*>(a->key_lengths.data);
-  x.num_heads_q = static_cast<int>(p.query_heads);
-  x.group = static_cast<int>(p.query_heads / p.kv_heads);
-  x.seqlen_q = static_cast<int>(p.queries);
-  x.seqlen_kv = static_cast<int>(p.keys);
-  x.head_dim = static_cast<int>(p.depth);
-  x.head_dim_v = static_cast<int>(p.v_depth);
-  x.causal = p.flags & ATTEST_CAUSAL;
-  x.scale = p.scale;
   const auto stream = static_cast<cudaStream_t>(a->stream);
   // 0x80 in every byte lies below all that rising() gives, NaN apart.
   cudaMemsetAsync(x.row_max, 0x80, rows * 4, stream);

@@ -141,11 +141,6 @@ int32_t run(const AttestAttention* a) {
         static_cast<int>(rows), static_cast<int>(x.shape[3]), count);
   }
   if (const int64_t rows = p.batch * p.query_heads * p.queries; rows > 0) {
-    Rows<float> lse{};
-    if (a->lse.data != nullptr) {
-      lse = {static_cast<float*>(a->lse.data), a->lse.strides[0], a->lse.strides[1],
-             a->lse.strides[2]};
-    }
     const Extents e{static_cast<int>(p.query_heads),
                     static_cast<int>(p.kv_heads),
                     static_cast<int>(p.queries),
@@ -155,8 +150,8 @@ int32_t run(const AttestAttention* a) {
                     (p.flags & ATTEST_CAUSAL) != 0,
                     p.alignment == ATTEST_TOP_LEFT,
                     p.scale};
-    attend<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(packed[0], packed[1], packed[2],
-                                                                 at, lse, e);
+    attend<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(
+        packed[0], packed[1], packed[2], at, stranger::rows_of<float>(a->lse), e);
     const int64_t count = count_of(a->o);
     unpack<Number><<<blocks_for(count), kThreads, 0, stream>>>(
         at, stranger::rows_of<Number>(a->o), static_cast<int>(p.query_heads),

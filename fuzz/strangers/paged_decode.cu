@@ -9,13 +9,9 @@ namespace {
 using stranger::Rows;
 constexpr int kHeadDim = 128, kPage = 16, kWarps = 4, kThreads = kWarps * 32;
 
-struct Arguments {
-  Rows<const __nv_bfloat16> q, k, v;
-  Rows<__nv_bfloat16> o;
+struct Arguments : stranger::Attention<__nv_bfloat16> {
   const int32_t *pages, *lengths;
   int64_t table_pitch;
-  int group, seqlen_kv;
-  float scale;
 };
 
 __device__ float of_block(float x, float* parts, bool largest) {
@@ -99,17 +95,10 @@ const char* declines(uint32_t, const AttestProblem* p) {
 
 int32_t decode(const AttestAttention* a) {
   const AttestProblem& p = a->problem;
-  Arguments x{};
-  x.q = stranger::rows_of<const __nv_bfloat16>(a->q);
-  x.k = stranger::rows_of<const __nv_bfloat16>(a->k);
-  x.v = stranger::rows_of<const __nv_bfloat16>(a->v);
-  x.o = stranger::rows_of<__nv_bfloat16>(a->o);
+  Arguments x{stranger::attention_of<__nv_bfloat16>(*a)};
   x.pages = static_cast<const int32_t*>(a->block_table.data);
   x.lengths = static_cast<const int32_t*>(a->key_lengths.data);
   x.table_pitch = a->block_table.strides[0];
-  x.group = static_cast<int>(p.query_heads / p.kv_heads);
-  x.seqlen_kv = static_cast<int>(p.keys);
-  x.scale = p.scale;
   const dim3 grid(static_cast<unsigned>(p.query_heads), static_cast<unsigned>(p.batch));
   paged_attention<<<grid, kThreads, static_cast<size_t>(p.keys) * sizeof(float),
                     static_cast<cudaStream_t>(a->stream)>>>(x);

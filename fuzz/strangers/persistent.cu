@@ -7,14 +7,10 @@ namespace {
 using stranger::Rows;
 constexpr int kWarps = 4, kMostColumns = 128, kBlocks = 8;
 
-struct Arguments {
-  Rows<const float> q, k, v;
-  Rows<float> o, lse;
+struct Arguments : stranger::Attention<float> {
   unsigned* next;
   const int32_t *query_lengths, *key_lengths;
-  int tiles, num_heads_q, group, seqlen_q, seqlen_kv, head_dim, head_dim_v;
-  bool causal;
-  float scale;
+  int tiles;
 };
 
 __device__ void attend_row(const Arguments& x, int64_t b, int h, int i) {
@@ -107,23 +103,10 @@ int64_t scratch_bytes(uint32_t, const AttestProblem*) {
 
 int32_t prefill(const AttestAttention* a) {
   const AttestProblem& p = a->problem;
-  Arguments x{};
-  x.q = stranger::rows_of<const float>(a->q);
-  x.k = stranger::rows_of<const float>(a->k);
-  x.v = stranger::rows_of<const float>(a->v);
-  x.o = stranger::rows_of<float>(a->o);
-  if (a->lse.data != nullptr) x.lse = stranger::rows_of<float>(a->lse);
+  Arguments x{stranger::attention_of<float>(*a)};
   x.next = static_cast<unsigned*>(a->scratch);
   x.query_lengths = static_cast<const int32_t*>(a->query_lengths.data);
   x.key_lengths = static_cast<const int32_t*>(a->key_lengths.data);
-  x.num_heads_q = static_cast<int>(p.query_heads);
-  x.group = static_cast<int>(p.query_heads / p.kv_heads);
-  x.seqlen_q = static_cast<int>(p.queries);
-  x.seqlen_kv = static_cast<int>(p.keys);
-  x.head_dim = static_cast<int>(p.depth);
-  x.head_dim_v = static_cast<int>(p.v_depth);
-  x.causal = p.flags & ATTEST_CAUSAL;
-  x.scale = p.scale;
   x.tiles = static_cast<int>(p.batch * p.query_heads * ((p.queries + kWarps - 1) / kWarps));
   if (x.tiles == 0) return 0;
   const auto stream = static_cast<cudaStream_t>(a->stream);

@@ -9,14 +9,10 @@ namespace {
 using stranger::Rows;
 constexpr int kHeadDim = 64, kThreads = kHeadDim;
 
-struct Arguments {
-  Rows<const __half> q, k, v;
-  Rows<__half> o;
-  Rows<float> lse;  // first is null when nobody asks for it
-  float* parts;     // (row, split, 64 sums, maximum, sum of weights)
+struct Arguments : stranger::Attention<__half> {
+  float* parts;  // (row, split, 64 sums, maximum, sum of weights)
   const int32_t* lengths;
-  int num_heads_q, group, seqlen_q, seqlen_kv, splits;
-  float scale;
+  int splits;
 };
 constexpr int kPart = kHeadDim + 2;
 
@@ -121,20 +117,10 @@ int64_t scratch_bytes(uint32_t, const AttestProblem* p) {
 
 int32_t decode(const AttestAttention* a) {
   const AttestProblem& p = a->problem;
-  Arguments x{};
-  x.q = stranger::rows_of<const __half>(a->q);
-  x.k = stranger::rows_of<const __half>(a->k);
-  x.v = stranger::rows_of<const __half>(a->v);
-  x.o = stranger::rows_of<__half>(a->o);
-  if (a->lse.data != nullptr) x.lse = stranger::rows_of<float>(a->lse);
+  Arguments x{stranger::attention_of<__half>(*a)};
   x.parts = static_cast<float*>(a->scratch);
   x.lengths = static_cast<const int32_t*>(a->key_lengths.data);
-  x.num_heads_q = static_cast<int>(p.query_heads);
-  x.group = static_cast<int>(p.query_heads / p.kv_heads);
-  x.seqlen_q = static_cast<int>(p.queries);
-  x.seqlen_kv = static_cast<int>(p.keys);
   x.splits = static_cast<int>(p.splits);
-  x.scale = p.scale;
   const auto rows = static_cast<unsigned>(rows_of_problem(p));
   const auto stream = static_cast<cudaStream_t>(a->stream);
   if (rows == 0) return 0;

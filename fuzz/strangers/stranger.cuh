@@ -26,10 +26,41 @@ struct Rows {
   }
 };
 
+/// Of an absent tensor `first` is null.
 template <class Number>
 Rows<Number> rows_of(const DLTensor& tensor) {
+  if (tensor.data == nullptr) return {};
   return {static_cast<Number*>(tensor.data), tensor.strides[0], tensor.strides[1],
           tensor.strides[2]};
+}
+
+/// What every attention kernel is given.
+template <class Number>
+struct Attention {
+  Rows<const Number> q, k, v;
+  Rows<Number> o;
+  Rows<float> lse;  // `first` is null when nobody asks for it
+  int num_heads_q, group, seqlen_q, seqlen_kv, head_dim, head_dim_v;
+  bool causal;
+  float scale;
+};
+
+template <class Number>
+Attention<Number> attention_of(const AttestAttention& a) {
+  const AttestProblem& p = a.problem;
+  return {rows_of<const Number>(a.q),
+          rows_of<const Number>(a.k),
+          rows_of<const Number>(a.v),
+          rows_of<Number>(a.o),
+          rows_of<float>(a.lse),
+          static_cast<int>(p.query_heads),
+          static_cast<int>(p.query_heads / p.kv_heads),
+          static_cast<int>(p.queries),
+          static_cast<int>(p.keys),
+          static_cast<int>(p.depth),
+          static_cast<int>(p.v_depth),
+          (p.flags & ATTEST_CAUSAL) != 0,
+          p.scale};
 }
 
 /// What no kernel here takes; NULL when there is nothing of it.

@@ -11,14 +11,9 @@ namespace {
 using stranger::Rows;
 constexpr int kHeadDim = 64, kBlockM = 64, kBlockN = 64, kThreads = 128, kPitch = kHeadDim + 8;
 
-struct Arguments {
-  Rows<const __nv_bfloat16> q, k, v;
-  Rows<__nv_bfloat16> o;
-  float* lse;  // or null
-  int64_t lse_batch, lse_head;
-  int seqlen_q, seqlen_kv, group, num_heads;
-  bool causal, top_left;
-  float scale, scale_log2;
+struct Arguments : stranger::Attention<__nv_bfloat16> {
+  bool top_left;
+  float scale_log2;
 };
 
 __device__ uint32_t shared_address(const void* p) {
@@ -125,7 +120,7 @@ __device__ void add_values(float (&acc)[8][4], const float (&p)[8][4], const Til
 
 __global__ void __launch_bounds__(kThreads) flash_forward(const __grid_constant__ Arguments x) {
   __shared__ __align__(16) Tile q, k, v;
-  const int b = blockIdx.y / x.num_heads, h = blockIdx.y % x.num_heads;
+  const int b = blockIdx.y / x.num_heads_q, h = blockIdx.y % x.num_heads_q;
   const int first = blockIdx.x * kBlockM, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int diagonal = x.top_left ? 0 : x.seqlen_kv - x.seqlen_q;
   load_tile(q, x.q, b, h, first, x.seqlen_q, false);
@@ -168,9 +163,8 @@ __global__ void __launch_bounds__(kThreads) flash_forward(const __grid_constant_
       *reinterpret_cast<uint32_t*>(x.o.at(b, h, i) + n * 8 + lane % 4 * 2) =
           packed(acc[n][2 * half] * inverse, acc[n][2 * half + 1] * inverse);
     }
-    if (x.lse != nullptr && lane % 4 == 0) {
-      x.lse[b * x.lse_batch + h * x.lse_head + i] =
-          sum == 0 ? INFINITY : state.row_max[half] * x.scale + logf(sum);
+    if (x.lse.first != nullptr && lane % 4 == 0) {
+      *x.lse.at(b, h, i) = sum == 0 ? INFINITY : state.row_max[half] * x.scale + logf(sum);
     }
   }
 }
@@ -188,26 +182,11 @@ const char* declines(uint32_t, const AttestProblem* p) {
 
 int32_t prefill(const AttestAttention* a) {
   const AttestProblem& p = a->problem;
-  Arguments x{};
-  x.q = stranger::rows_of<const __nv_bfloat16>(a->q);
-  x.k = stranger::rows_of<const __nv_bfloat16>(a->k);
-  x.v = stranger::rows_of<const __nv_bfloat16>(a->v);
-  x.o = stranger::rows_of<__nv_bfloat16>(a->o);
-  if (a->lse.data != nullptr) {
-    x.lse = static_cast<float*>(a->lse.data);
-    x.lse_batch = a->lse.strides[0];
-    x.lse_head = a->lse.strides[1];
-  }
-  x.seqlen_q = static_cast<int>(p.queries);
-  x.seqlen_kv = static_cast<int>(p.keys);
-  x.group = static_cast<int>(p.query_heads / p.kv_heads);
-  x.num_heads = static_cast<int>(p.query_heads);
-  x.causal = p.flags & ATTEST_CAUSAL;
+  Arguments x{stranger::attention_of<__nv_bfloat16>(*a)};
   x.top_left = p.alignment == ATTEST_TOP_LEFT;
-  x.scale = p.scale;
   x.scale_log2 = static_cast<float>(p.scale * 1.4426950408889634);
   const dim3 grid((x.seqlen_q + kBlockM - 1) / kBlockM,
-                  static_cast<unsigned>(p.batch) * x.num_heads);
+                  static_cast<unsigned>(p.batch) * x.num_heads_q);
   if (grid.x == 0 || grid.y == 0) return 0;
   flash_forward<<<grid, kThreads, 0, static_cast<cudaStream_t>(a->stream)>>>(x);
   return stranger::launched("flash_forward");

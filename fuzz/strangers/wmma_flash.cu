@@ -11,14 +11,7 @@ using namespace nvcuda;
 using stranger::Rows;
 constexpr int kTile = 16, kMost = 64;
 
-struct Arguments {
-  Rows<const __half> q, k, v;
-  Rows<__half> o;
-  Rows<float> lse;  // first is null when nobody asks for it
-  int num_heads_q, group, seqlen_q, seqlen_kv, head_dim;
-  bool causal;
-  float scale;
-};
+using Arguments = stranger::Attention<__half>;
 
 __device__ void load_rows(__half* to, Rows<const __half> from, int64_t b, int h, int first, int end,
                           int columns) {
@@ -129,19 +122,7 @@ const char* declines(uint32_t, const AttestProblem* p) {
 
 int32_t prefill(const AttestAttention* a) {
   const AttestProblem& p = a->problem;
-  Arguments x{};
-  x.q = stranger::rows_of<const __half>(a->q);
-  x.k = stranger::rows_of<const __half>(a->k);
-  x.v = stranger::rows_of<const __half>(a->v);
-  x.o = stranger::rows_of<__half>(a->o);
-  if (a->lse.data != nullptr) x.lse = stranger::rows_of<float>(a->lse);
-  x.num_heads_q = static_cast<int>(p.query_heads);
-  x.group = static_cast<int>(p.query_heads / p.kv_heads);
-  x.seqlen_q = static_cast<int>(p.queries);
-  x.seqlen_kv = static_cast<int>(p.keys);
-  x.head_dim = static_cast<int>(p.depth);
-  x.causal = p.flags & ATTEST_CAUSAL;
-  x.scale = p.scale;
+  Arguments x{stranger::attention_of<__half>(*a)};
   const dim3 grid((x.seqlen_q + kTile - 1) / kTile, static_cast<unsigned>(p.batch * p.query_heads));
   if (grid.x == 0 || grid.y == 0) return 0;
   attend<<<grid, 32, 0, static_cast<cudaStream_t>(a->stream)>>>(x);
