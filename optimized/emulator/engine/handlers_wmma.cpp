@@ -86,21 +86,6 @@ bool move_lines(const Op& op, Warp& w, const MatrixPlan& m, bool wide, Dense& de
   return true;
 }
 
-/// Calls visit(register, element, lane, byte offset in `dense`) for all a fragment holds.
-template <class F>
-void for_each_element(const MatrixPlan& m, const F& visit) {
-  const u32 elements = std::max(m.register_bits / m.element_bits, 1u);
-  for (u32 r = 0; r < m.registers; ++r) {
-    for (u32 l = 0; l < kLanes; ++l) {
-      for (u32 e = 0; e < elements; ++e) {
-        const Position at = position_of(m, r, e, l);
-        const u32 line = m.by_rows ? at.row : at.column, within = m.by_rows ? at.column : at.row;
-        visit(r, e, l, (line * m.line_elements + within) * m.element_bits / 8);
-      }
-    }
-  }
-}
-
 template <bool kStore, bool kWide>
 const Op* move_matrix(const Op& op, Warp& w) {
   if (w.mask != kAllLanes) return gather_warp(w, op);
@@ -115,15 +100,18 @@ const Op* move_matrix(const Op& op, Warp& w) {
   };
   const u32 bytes = m.element_bits / 8;
   const auto within = [&](u32 l, u32 e) { return l * (m.register_bits / 8) + e * bytes; };
+  const auto in_dense = [&](u32 line, u32 at) {
+    return dense.bytes + (line * m.line_elements + at) * m.element_bits / 8;
+  };
   if (kStore) {
-    for_each_element(m, [&](u32 r, u32 e, u32 l, u32 at) {
-      __builtin_memcpy(dense.bytes + at, register_of(r) + within(l, e), bytes);
+    for_each_element(m, [&](u32 r, u32 l, u32 e, u32 line, u32 at) {
+      __builtin_memcpy(in_dense(line, at), register_of(r) + within(l, e), bytes);
     });
   }
   if (!move_lines<kStore>(op, w, m, kWide, dense)) return nullptr;
   if (!kStore) {
-    for_each_element(m, [&](u32 r, u32 e, u32 l, u32 at) {
-      __builtin_memcpy(register_of(r) + within(l, e), dense.bytes + at, bytes);
+    for_each_element(m, [&](u32 r, u32 l, u32 e, u32 line, u32 at) {
+      __builtin_memcpy(register_of(r) + within(l, e), in_dense(line, at), bytes);
     });
   }
   return &op + 1;

@@ -197,22 +197,15 @@ void for_each_wmma_element(const Op& op, Warp& w, const F& visit) {
   };
   const u64 base = lane_0(op.a, wide) + u64(op.immediate);
   const u64 stride = op.b == kNone ? m.default_stride : lane_0(op.b, false);
-  const u32 elements = std::max(m.register_bits / m.element_bits, 1u);
-  for (u32 r = 0; r < m.registers; ++r) {
-    for (u32 l = 0; l < kLanes; ++l) {
-      for (u32 e = 0; e < elements; ++e) {
-        const Position at = position_of(m, r, e, l);
-        const u32 line = m.by_rows ? at.row : at.column, within = m.by_rows ? at.column : at.row;
-        u64 address = base + line * stride * m.stride_bits / 8 + within * m.element_bits / 8;
-        if (!wide) address = u32(address);
-        if (Space(m.space) == Space::shared)
-          address += reinterpret_cast<u64>(w.shared);
-        else if (address >= kSharedWindow && address - kSharedWindow < kWindowBytes)
-          address += reinterpret_cast<u64>(w.shared) - kSharedWindow;
-        visit(r, l, e * m.element_bits, address, m.element_bits / 8);
-      }
-    }
-  }
+  for_each_element(m, [&](u32 r, u32 l, u32 e, u32 line, u32 within) {
+    u64 address = base + line * stride * m.stride_bits / 8 + within * m.element_bits / 8;
+    if (!wide) address = u32(address);
+    if (Space(m.space) == Space::shared)
+      address += reinterpret_cast<u64>(w.shared);
+    else if (address >= kSharedWindow && address - kSharedWindow < kWindowBytes)
+      address += reinterpret_cast<u64>(w.shared) - kSharedWindow;
+    visit(r, l, e * m.element_bits, address, m.element_bits / 8);
+  });
 }
 
 void lay_down_wmma(const Op& op, Warp& w, const ptx::Instruction& i) {

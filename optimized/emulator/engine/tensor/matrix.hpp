@@ -47,4 +47,18 @@ struct Position {
   return {row + g + 8 * (n / 2), column + 2 * t + n % 2};
 }
 
+/// Calls visit(register, lane, element, line, element of the line) for all that a fragment holds.
+template <class F>
+[[gnu::always_inline]] inline void for_each_element(const MatrixPlan& m, const F& visit) {
+  const u32 elements = m.register_bits > m.element_bits ? m.register_bits / m.element_bits : 1;
+  for (u32 r = 0; r < m.registers; ++r) {
+    for (u32 l = 0; l < kLanes; ++l) {
+      for (u32 e = 0; e < elements; ++e) {
+        const Position at = position_of(m, r, e, l);
+        visit(r, l, e, m.by_rows ? at.row : at.column, m.by_rows ? at.column : at.row);
+      }
+    }
+  }
+}
+
 }  // namespace attest::emulator
