@@ -66,11 +66,10 @@ void open_tallies(Run& run, std::span<const Property* const> properties) {
 }
 
 void note_offered(Run& run, const Subject& subject) {
-  if (subject.prefill) run.offered.push_back(Operation::prefill);
-  if (subject.decode) run.offered.push_back(Operation::decode);
-  if (subject.append) run.offered.push_back(Operation::append);
-  if (subject.projection) run.offered.push_back(Operation::projection);
-  if (subject.copy_pages) run.offered.push_back(Operation::copy_pages);
+  for (std::size_t n = 0; n < kOperationCount; ++n) {
+    const auto operation = static_cast<Operation>(n);
+    if (offers(subject, operation)) run.offered.push_back(operation);
+  }
 }
 
 bool fails(const Observation& seen) {

@@ -40,22 +40,6 @@ std::optional<Verdict> not_that_cache(Operation operation, const Reply& reply, c
 
 }  // namespace
 
-bool offers(const Subject& subject, Operation operation) {
-  switch (operation) {
-    case Operation::prefill:
-      return static_cast<bool>(subject.prefill);
-    case Operation::decode:
-      return static_cast<bool>(subject.decode);
-    case Operation::append:
-      return static_cast<bool>(subject.append);
-    case Operation::projection:
-      return static_cast<bool>(subject.projection);
-    case Operation::copy_pages:
-      return static_cast<bool>(subject.copy_pages);
-  }
-  return false;
-}
-
 std::optional<Verdict> refusal(const Subject& subject, Operation operation,
                                const Problem& problem) {
   if (!offers(subject, operation)) {

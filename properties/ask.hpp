@@ -20,9 +20,6 @@ struct Answer {
   Reply reply;
 };
 
-/// Whether its function is there.
-bool offers(const Subject& subject, Operation operation);
-
 /// The verdict of a subject that does not offer the operation, or declines the Problem. What a
 /// property needs is asked before it calls a case vacuous: a prefill kernel owes no cache.
 std::optional<Verdict> refusal(const Subject& subject, Operation operation, const Problem& problem);

@@ -175,6 +175,23 @@ struct Subject {
   std::function<void(std::uint64_t turn)> reorder;
 };
 
+/// Whether the operation's function is there.
+inline bool offers(const Subject& subject, Operation operation) {
+  switch (operation) {
+    case Operation::prefill:
+      return static_cast<bool>(subject.prefill);
+    case Operation::decode:
+      return static_cast<bool>(subject.decode);
+    case Operation::append:
+      return static_cast<bool>(subject.append);
+    case Operation::projection:
+      return static_cast<bool>(subject.projection);
+    case Operation::copy_pages:
+      return static_cast<bool>(subject.copy_pages);
+  }
+  return false;
+}
+
 /// How `subject` rounds when it is asked for `operation` on `problem`.
 inline PrecisionPath precision_of(const Subject& subject, Operation operation,
                                   const Problem& problem) {

@@ -145,22 +145,6 @@ Done ask(const Subject& subject, const Call& call, const Values& values) {
   return done;
 }
 
-bool offers(const Subject& subject, Operation operation) {
-  switch (operation) {
-    case Operation::prefill:
-      return static_cast<bool>(subject.prefill);
-    case Operation::decode:
-      return static_cast<bool>(subject.decode);
-    case Operation::append:
-      return static_cast<bool>(subject.append);
-    case Operation::projection:
-      return static_cast<bool>(subject.projection);
-    case Operation::copy_pages:
-      return static_cast<bool>(subject.copy_pages);
-  }
-  return false;
-}
-
 CallCost cost_of(const ProfiledPlugin& plugin, const Call& call) {
   const Problem& p = call.test_case.problem;
   CallCost cost;
