@@ -9,6 +9,7 @@
 
 #include "properties/fills.hpp"
 #include "reference/text.hpp"
+#include "reference/validity.hpp"
 
 namespace attest {
 namespace {
@@ -28,22 +29,13 @@ Index halved(Index value) {
   return value <= 1 ? value : 1 + (value - 1) / 2;
 }
 
-void fit(std::vector<Index>& lengths, Index batch, Index full) {
-  if (lengths.empty()) return;
-  lengths.resize(static_cast<std::size_t>(batch), full);
-  for (Index& length : lengths) length = std::min(length, full);
-}
-
 /// Appends `from` with `edit` applied, when that is legal and differs.
 template <class Edit>
 void add(Cases& cases, const Case& from, const Edit& edit) {
   Case edited = from;
   Problem& problem = edited.problem;
-  const bool scale_follows = problem.scale == default_scale(problem.depth);
   edit(problem);
-  fit(problem.query_lengths, problem.batch, problem.queries);
-  fit(problem.key_lengths, problem.batch, problem.keys);
-  if (scale_follows && problem.depth > 0) problem.scale = default_scale(problem.depth);
+  put_right(problem, from.problem);
   if (edited != from && invalidity(problem).empty()) cases.push_back(std::move(edited));
 }
 

@@ -20,7 +20,8 @@ enum class Stream : std::uint32_t {
   mask = 5,
   sinks = 6,
   other = 7,
-  setting = 8
+  setting = 8,
+  fit = 9
 };
 
 /// 128 bits for one coordinate. Batch entries below 2^24 are told apart; -1 may stand for "none".

@@ -187,4 +187,17 @@ std::string invalidity(const Problem& problem) {
   return found ? found->reason : std::string();
 }
 
+void put_right(Problem& problem, const Problem& before) {
+  const auto fit = [&problem](std::vector<Index>& lengths, Index full) {
+    if (lengths.empty()) return;
+    lengths.resize(static_cast<std::size_t>(problem.batch), full);
+    for (Index& length : lengths) length = std::min(length, full);
+  };
+  fit(problem.query_lengths, problem.queries);
+  fit(problem.key_lengths, problem.keys);
+  const bool scale_follows =
+      before.scale == default_scale(before.depth) && problem.scale == before.scale;
+  if (scale_follows && problem.depth > 0) problem.scale = default_scale(problem.depth);
+}
+
 }  // namespace attest

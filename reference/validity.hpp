@@ -15,6 +15,10 @@ struct Illegality {
 };
 std::optional<Illegality> illegality(const Problem& problem);
 
+/// Puts right what follows when `before` was edited into `problem`: lengths fit the batch and its
+/// extents, and a scale that was the default of its depth is so still.
+void put_right(Problem& problem, const Problem& before);
+
 /// All tensors of a legal Problem together have at most this many elements, so that a line that
 /// asks for more is refused at once and not by an allocation that fails.
 inline constexpr Index kElementsMax = Index{1} << 28;

@@ -2,11 +2,11 @@
 #include "properties/domains/dimensions.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "reference/text.hpp"
+#include "reference/validity.hpp"
 
 namespace attest {
 namespace {
@@ -29,35 +29,20 @@ void take_field(Problem& to, const Problem& from) {
   to.*kField = from.*kField;
 }
 
-template <auto kField>
-std::string number_of(const Problem& p) {
-  return fmt::format("{}", p.*kField);
-}
-
-template <auto kField>
-std::string name_of_field(const Problem& p) {
-  return std::string(name_of(p.*kField));
-}
-
 template <auto kField, class... Values>
 Edits set_to(Values... values) {
   using Field = std::remove_reference_t<decltype(Problem{}.*kField)>;
   return {Edit([values](Problem& p) { p.*kField = static_cast<Field>(values); })...};
 }
 
-template <Index Problem::*kField, class... Values>
-Dimension count(std::string_view name, bool (*fixed)(const Needs&), Values... values) {
-  return {name, take_field<kField>, number_of<kField>, set_to<kField>(values...), fixed};
+template <auto kField, class... Values>
+Dimension field(std::string_view name, bool (*fixed)(const Needs&), Values... values) {
+  return {name, take_field<kField>, set_to<kField>(values...), fixed};
 }
 
 template <bool Problem::*kField>
 Dimension flag(std::string_view name, bool (*fixed)(const Needs&)) {
-  return {name, take_field<kField>, number_of<kField>, set_to<kField>(false, true), fixed};
-}
-
-template <auto kField, class... Values>
-Dimension named(std::string_view name, bool (*fixed)(const Needs&), Values... values) {
-  return {name, take_field<kField>, name_of_field<kField>, set_to<kField>(values...), fixed};
+  return field<kField>(name, fixed, false, true);
 }
 
 Dimension formats() {
@@ -78,14 +63,12 @@ Dimension formats() {
       p.output = output;
     });
   }
-  return {
-      "formats",
-      [](Problem& to, const Problem& from) {
-        to.input = from.input;
-        to.output = from.output;
-      },
-      [](const Problem& p) { return fmt::format("{} to {}", name_of(p.input), name_of(p.output)); },
-      values, never};
+  return {"formats",
+          [](Problem& to, const Problem& from) {
+            to.input = from.input;
+            to.output = from.output;
+          },
+          values, never};
 }
 
 Dimension cache() {
@@ -111,10 +94,6 @@ Dimension cache() {
           [](Problem& to, const Problem& from) {
             to.cache = from.cache == to.input ? std::nullopt : from.cache;
             to.scales = from.scales;
-          },
-          [](const Problem& p) {
-            return fmt::format("{}, scales {}", p.cache ? name_of(*p.cache) : "as input",
-                               name_of(p.scales));
           },
           values, is_path};
 }
@@ -160,10 +139,6 @@ Dimension widths() {
             to.depth = from.depth;
             to.v_depth = from.v_depth;
           },
-          [](const Problem& p) {
-            return p.depth == p.v_depth ? fmt::format("{}", p.depth)
-                                        : fmt::format("{}/{}", p.depth, p.v_depth);
-          },
           values, never};
 }
 
@@ -194,7 +169,6 @@ Dimension heads() {
             to.kv_heads = from.kv_heads;
             to.query_heads = from.query_heads;
           },
-          [](const Problem& p) { return fmt::format("{} of {}", p.kv_heads, p.query_heads); },
           values, never};
 }
 
@@ -212,10 +186,6 @@ Dimension window() {
             to.window_left = from.window_left;
             to.window_right = from.window_right;
           },
-          [](const Problem& p) {
-            return fmt::format("{},{}", p.window_left == kUnbounded ? "unbounded" : "left",
-                               p.window_right == kUnbounded ? "unbounded" : "right");
-          },
           values, shows_all};
 }
 
@@ -223,7 +193,6 @@ template <std::vector<Index> Problem::*kLengths, Index Problem::*kFull>
 Dimension lengths(std::string_view name) {
   return {name,
           take_field<kLengths>,
-          [](const Problem& p) { return std::string((p.*kLengths).empty() ? "all" : "own"); },
           {[](Problem& p) { (p.*kLengths).clear(); },
            [](Problem& p) {
              (p.*kLengths).assign(static_cast<std::size_t>(p.batch), p.*kFull);
@@ -245,7 +214,7 @@ Dimension pages() {
             to.page_size = from.page_size;
             to.page_order = from.page_order;
           },
-          number_of<&Problem::page_size>, values, [](const Needs& n) { return n.pages; }};
+          values, [](const Needs& n) { return n.pages; }};
 }
 
 template <std::size_t... kBits>
@@ -253,15 +222,13 @@ void add_strided(std::vector<Dimension>& table, std::index_sequence<kBits...>) {
   static constexpr std::string_view kNames[] = {
       "gaps in q",    "gaps in k",    "gaps in v",      "gaps in o",     "gaps in lse",
       "gaps in bias", "gaps in mask", "gaps in scales", "gaps in table", "gaps in new rows"};
-  (table.push_back(
-       {kNames[kBits],
-        [](Problem& to, const Problem& from) {
-          to.strided = (to.strided & ~(1U << kBits)) | (from.strided & (1U << kBits));
-        },
-        [](const Problem& p) { return std::string((p.strided >> kBits & 1U) != 0 ? "yes" : "no"); },
-        {[](Problem& p) { p.strided &= ~(1U << kBits); },
-         [](Problem& p) { p.strided |= 1U << kBits; }},
-        never}),
+  (table.push_back({kNames[kBits],
+                    [](Problem& to, const Problem& from) {
+                      to.strided = (to.strided & ~(1U << kBits)) | (from.strided & (1U << kBits));
+                    },
+                    {[](Problem& p) { p.strided &= ~(1U << kBits); },
+                     [](Problem& p) { p.strided |= 1U << kBits; }},
+                    never}),
    ...);
 }
 
@@ -273,52 +240,38 @@ std::vector<Dimension> made() {
       pages(),
       heads(),
       flag<&Problem::causal>("causal", shows_all),
-      named<&Problem::alignment>("alignment", never, Alignment::bottom_right, Alignment::top_left),
+      field<&Problem::alignment>("alignment", never, Alignment::bottom_right, Alignment::top_left),
       window(),
-      count<&Problem::ring>("ring", never, 0, 24),
-      count<&Problem::batch>(
+      field<&Problem::ring>("ring", never, 0, 24),
+      field<&Problem::batch>(
           "batch", [](const Needs& n) { return n.neighbours; }, 1, 2, 3, 9),
-      count<&Problem::queries>(
-          "seqlen_q", [](const Needs& n) { return shows_all(n); }, 1, 8, 2, 4, 3, 17, 64, 128),
-      count<&Problem::keys>("seqlen_kv", shows_all, 64, 17, 128, 65, 1, 256, 0),
+      field<&Problem::queries>("seqlen_q", shows_all, 1, 8, 2, 4, 3, 17, 64, 128),
+      field<&Problem::keys>("seqlen_kv", shows_all, 64, 17, 128, 65, 1, 256, 0),
       lengths<&Problem::query_lengths, &Problem::queries>("query_lengths"),
       lengths<&Problem::key_lengths, &Problem::keys>("kv_lengths"),
       flag<&Problem::mask>("mask", shows_all),
       flag<&Problem::bias>("bias", shows_all),
       flag<&Problem::alibi>("alibi", never),
       flag<&Problem::sinks>("sinks", never),
-      {"softcap", take_field<&Problem::softcap>,
-       [](const Problem& p) { return std::string(p.softcap > 0 ? "on" : "off"); },
-       set_to<&Problem::softcap>(0.0, 30.0), never},
+      field<&Problem::softcap>("softcap", never, 0.0, 30.0),
       {"scale",
        [](Problem& to, const Problem& from) {
          to.scale = from.scale == default_scale(from.depth) ? default_scale(to.depth) : from.scale;
        },
-       [](const Problem& p) {
-         return std::string(p.scale == default_scale(p.depth) ? "1/sqrt(head_dim)"
-                            : p.scale > 0                     ? "positive"
-                                                              : "zero or negative");
-       },
        {[](Problem& p) { p.scale = default_scale(p.depth); }, [](Problem& p) { p.scale = 0.3F; },
         [](Problem& p) { p.scale = -0.4F; }},
        never},
-      named<&Problem::empty_row>("empty_row", never, EmptyRow::zero, EmptyRow::nan),
-      named<&Problem::empty_lse>("empty_lse", never, EmptyLse::minus_inf, EmptyLse::plus_inf),
-      named<&Problem::lse_base>("lse", never, LogBase::e, LogBase::none, LogBase::two),
-      named<&Problem::layout>("layout", never, Layout::bhtd, Layout::bthd),
-      count<&Problem::spare_slots>("spare_slots", never, 0, 3, 16),
-      count<&Problem::splits>("splits", never, 1, 2, 3, 7),
-      count<&Problem::chunk>("chunk", never, 1, 2, 16, 17),
-      named<&Problem::rope>("rope", never, Rope::none, Rope::halves, Rope::pairs),
+      field<&Problem::empty_row>("empty_row", never, EmptyRow::zero, EmptyRow::nan),
+      field<&Problem::empty_lse>("empty_lse", never, EmptyLse::minus_inf, EmptyLse::plus_inf),
+      field<&Problem::lse_base>("lse", never, LogBase::e, LogBase::none, LogBase::two),
+      field<&Problem::layout>("layout", never, Layout::bhtd, Layout::bthd),
+      field<&Problem::spare_slots>("spare_slots", never, 0, 3, 16),
+      field<&Problem::splits>("splits", never, 1, 2, 3, 7),
+      field<&Problem::chunk>("chunk", never, 1, 2, 16, 17),
+      field<&Problem::rope>("rope", never, Rope::none, Rope::halves, Rope::pairs),
   };
   add_strided(table, std::make_index_sequence<kStridedCount>());
   return table;
-}
-
-void fit(std::vector<Index>& lengths, Index batch, Index full) {
-  if (lengths.empty()) return;
-  lengths.resize(static_cast<std::size_t>(batch), full);
-  for (Index& length : lengths) length = std::min(length, full);
 }
 
 }  // namespace
@@ -334,12 +287,15 @@ const Dimension& dimension_named(std::string_view name) {
   return *at;
 }
 
-void put_right(Problem& problem, const Problem& before) {
-  fit(problem.query_lengths, problem.batch, problem.queries);
-  fit(problem.key_lengths, problem.batch, problem.keys);
+bool same(const Dimension& dimension, const Problem& a, const Problem& b) {
+  Problem taken = a;
+  dimension.take(taken, b);
+  return taken == a;
+}
+
+void follow_edit(Problem& problem, const Problem& before) {
+  put_right(problem, before);
   if (problem.cache == problem.input) problem.cache.reset();
-  const bool scale_follows = before.scale == default_scale(before.depth);
-  if (scale_follows && problem.scale == before.scale) problem.scale = default_scale(problem.depth);
 }
 
 }  // namespace attest

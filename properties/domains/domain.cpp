@@ -19,6 +19,7 @@
 #include "properties/domains/extents.hpp"
 #include "properties/domains/hard_cases.hpp"
 #include "properties/fills.hpp"
+#include "reference/fnv.hpp"
 #include "reference/text.hpp"
 
 namespace attest {
@@ -175,14 +176,6 @@ Case draw(const Needs& needs) {
   return drawn;
 }
 
-std::uint64_t number_of_name(std::string_view name) {  // FNV-1a
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char letter : name) {
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
-  }
-  return hash;
-}
-
 }  // namespace
 
 Needs needs_of(std::string_view property) {
@@ -199,7 +192,9 @@ Needs needs_of(std::string_view property) {
   needs.no_attention = property == "append_writes_its_slots" ||
                        property == "projection_agreement" || property == "copied_pages";
   needs.many_scores = property == "no_score_matrix";
-  needs.whole_tiles = property == "work_grows_with_scores" || property == "cached_work";
+  const bool growth = property == "work_grows_with_scores";
+  needs.whole_tiles = growth || property == "cached_work";
+  needs.prefill = growth || needs.many_scores;
   needs.biased = property == "projection_agreement";
   const bool append = property == "append_writes_its_slots";
   needs.pages = needs.path || property == "copied_pages";
@@ -215,7 +210,7 @@ Case draw_case(std::string_view property, std::uint64_t seed, std::uint64_t inde
   const auto hard = hard_cases(property);
   if (index < hard.size()) return parse_case(hard[index]);
   constexpr std::uint64_t kDomainVersion = 4;  // raise it, and stored (seed, index) pairs end
-  const rc::Random random(rc::Random::Key{seed, index, number_of_name(property), kDomainVersion});
+  const rc::Random random(rc::Random::Key{seed, index, fnv_of(property), kDomainVersion});
   const Needs needs = needs_of(property);
   // gen::exec keeps its state in statics of RapidCheck's: one thread at a time.
   static std::mutex one_at_a_time;

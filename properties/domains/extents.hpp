@@ -10,6 +10,7 @@ namespace attest {
 /// What a property needs of its cases.
 struct Needs {
   bool few_queries = false;   // decode
+  bool prefill = false;       // asks prefill, whatever the Problem says
   bool splits = false;        // asks attention_for(problem), or decode
   bool sequence = false;      // causal, queries == keys, lengths alike
   bool plain_scores = false;  // no softcap, bias, ALiBi or mask

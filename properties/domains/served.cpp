@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "properties/ask.hpp"
+#include "properties/counter_random.hpp"
 #include "properties/domains/dimensions.hpp"
+#include "properties/property.hpp"
 #include "reference/text.hpp"
 #include "reference/validity.hpp"
 
@@ -41,7 +43,7 @@ class Search {
     led_ = operation_ == Operation::decode;
     if (!try_level(0, first_) && led_) {
       led_ = false;
-      found_ = {};
+      asked_ = 0;
       try_level(0, first_);
     }
     if (found_.base) widen();
@@ -50,12 +52,12 @@ class Search {
 
  private:
   bool asked(const Problem& problem) {
-    ++found_.asked;
+    ++asked_;
     return accepts(subject_, operation_, problem);
   }
 
   bool try_level(std::size_t level, const Problem& problem) {
-    if (found_.asked > kQuestionsMost) return false;
+    if (asked_ > kQuestionsMost) return false;
     if (level == std::size(kSearched)) {
       if (led_ && attention_for(problem) != operation_) return false;
       if (!asked(problem)) return false;
@@ -67,7 +69,7 @@ class Search {
     for (std::size_t n = 0; n < count; ++n) {
       Problem tried = problem;
       dimension.values[n](tried);
-      put_right(tried, problem);
+      follow_edit(tried, problem);
       if (try_level(level + 1, tried)) return true;
     }
     return false;
@@ -79,8 +81,8 @@ class Search {
       for (const auto& edit : dimension.values) {
         Problem tried = *found_.base;
         edit(tried);
-        put_right(tried, *found_.base);
-        if (dimension.value(tried) == dimension.value(*found_.base)) continue;
+        follow_edit(tried, *found_.base);
+        if (same(dimension, tried, *found_.base)) continue;
         if (asked(tried)) accepted.push_back(std::move(tried));
       }
     }
@@ -91,6 +93,7 @@ class Search {
   bool led_ = false;
   Problem first_;
   ServedOperation found_;
+  std::uint64_t asked_ = 0;  // how often declines() was called
 };
 
 double work(const Problem& p) {
@@ -98,10 +101,9 @@ double work(const Problem& p) {
          static_cast<double>(p.depth + p.v_depth);
 }
 
-std::uint64_t mixed(std::uint64_t x) {  // splitmix64's finaliser
-  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31U);
+std::optional<Operation> central_operation(std::string_view property) {
+  const auto at = std::ranges::find(catalogue(), property, &Property::name);
+  return at == catalogue().end() ? std::nullopt : at->central_to;
 }
 
 /// Which operation the case is to be put to; nothing: none that is offered and served.
@@ -113,14 +115,8 @@ std::optional<Operation> operation_for(std::string_view property, const Problem&
   const auto only = [&](Operation operation) {
     return serves(operation) ? std::optional(operation) : std::nullopt;
   };
-  if (property == "decode_agreement") return only(Operation::decode);
-  if (property == "append_writes_its_slots") return only(Operation::append);
-  if (property == "projection_agreement") return only(Operation::projection);
-  if (property == "copied_pages") return only(Operation::copy_pages);
-  if (property == "oracle_agreement" || property == "no_score_matrix" ||
-      property == "work_grows_with_scores") {
-    return only(Operation::prefill);
-  }
+  if (const auto central = central_operation(property)) return only(*central);
+  if (needs_of(property).prefill) return only(Operation::prefill);
   const Operation asked = attention_for(problem);
   if (serves(asked)) return asked;
   return only(asked == Operation::prefill ? Operation::decode : Operation::prefill);
@@ -136,8 +132,7 @@ class Fit {
         operation_(operation),
         served_(served),
         // Whoever asks prefill or decode by what the Problem says must be led to the right one.
-        led_(property != "decode_agreement" && property != "oracle_agreement" &&
-             (operation == Operation::prefill || operation == Operation::decode)) {}
+        led_(!central_operation(property)) {}
 
   Case run() {
     if (accepts(drawn_.problem)) return drawn_;
@@ -164,7 +159,7 @@ class Fit {
   bool moves(Problem& problem, const Dimension& dimension, const Problem& from) const {
     Problem tried = problem;
     dimension.take(tried, from);
-    put_right(tried, problem);
+    follow_edit(tried, problem);
     if (!accepts(tried)) return false;
     problem = std::move(tried);
     return true;
@@ -173,14 +168,11 @@ class Fit {
   /// Whether it is as drawn.
   bool take(Problem& problem, std::size_t n) const {
     const Dimension& dimension = dimensions()[n];
-    if (dimension.value(problem) == dimension.value(drawn_.problem) &&
-        dimension.name != "query_lengths" && dimension.name != "kv_lengths") {
-      return true;
-    }
+    if (same(dimension, problem, drawn_.problem)) return true;
     if (moves(problem, dimension, drawn_.problem)) return true;
     const std::vector<Problem>& others = served_.accepted[n];
-    const std::uint64_t hash = mixed(drawn_.seed * 64 + n + 1);
-    if (others.size() > 1) moves(problem, dimension, others[hash % others.size()]);
+    const auto bits = random_bits(drawn_.seed, Stream::fit, 0, 0, 0, static_cast<Index>(n));
+    if (others.size() > 1) moves(problem, dimension, others[bits[0] % others.size()]);
     return false;
   }
 
@@ -192,7 +184,7 @@ class Fit {
       const Problem before = problem;
       Index& longer = problem.queries > problem.keys ? problem.queries : problem.keys;
       longer = (longer + 1) / 2;
-      put_right(problem, before);
+      follow_edit(problem, before);
       if (accepts(problem)) continue;
       problem = before;
       return;

@@ -19,7 +19,6 @@ struct ServedOperation {
   /// By number of the dimension: Problems that differ from the base in it alone and are accepted
   /// too, the base first.
   std::vector<std::vector<Problem>> accepted;
-  std::uint64_t asked = 0;  // how often declines() was called
 };
 
 struct Served {
