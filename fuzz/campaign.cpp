@@ -13,7 +13,6 @@
 #include <map>
 #include <mutex>
 #include <thread>
-#include <tuple>
 #include <utility>
 
 #include "fuzz/confirmation.hpp"
@@ -70,7 +69,6 @@ class Campaign {
     }
     closed_.resize(properties_.size());
     declined_first_.resize(properties_.size());
-    unserved_ = std::vector<std::atomic<bool>>(properties_.size());
     open_tallies(run_, properties_);
   }
 
@@ -177,7 +175,7 @@ class Campaign {
           fitted(ticket.test_case, properties_[ticket.property]->name, subject, served_);
       check_once(subject, ticket);
       const Verdict& verdict = ticket.seen.verdict;
-      if (verdict.outcome != Outcome::declined || unserved_[ticket.property]) return;
+      if (verdict.outcome != Outcome::declined) return;
       if (draw + 1 == kDrawsMost) return;
       if (stop_) {
         ticket.state = Ticket::State::lost;
@@ -233,9 +231,8 @@ class Campaign {
       waiting_.erase(next);
       const bool counts = ticket.state == Ticket::State::ran && !closed_[ticket.property] && !deaf_;
       lock.unlock();
-      if (counts && ticket.drawn) settle(ticket);
-      const bool closes =
-          counts && (count_safely(ticket) || (ticket.drawn && unserved_[ticket.property]));
+      const bool unserved = counts && ticket.drawn && is_unserved(ticket);
+      const bool closes = counts && (count_safely(ticket) || unserved);
       lock.lock();
       if (counts && ticket.aim != nullptr) plan_.seen(*ticket.aim, ticket.test_case, ticket.seen);
       if (closes) closed_[ticket.property] = true;
@@ -251,13 +248,12 @@ class Campaign {
     counting_ = false;
   }
 
-  /// In the order of the numbers: whether the property is served at all.
-  void settle(const Ticket& ticket) {
-    std::atomic<bool>& unserved = unserved_[ticket.property];
+  /// In the order of the numbers: whether the property of a drawn case is not served at all.
+  bool is_unserved(const Ticket& ticket) {
     std::uint64_t& declined = declined_first_[ticket.property];
-    if (declined == kOffered || unserved) return;
+    if (declined == kOffered) return false;
     declined = ticket.seen.verdict.outcome == Outcome::declined ? declined + 1 : kOffered;
-    if (declined == kDeclinedFirst) unserved = true;
+    return declined == kDeclinedFirst;
   }
 
   /// A listener that throws (a full disk) ends the campaign, not the program.
@@ -372,7 +368,6 @@ class Campaign {
 
   // Touched only by the thread that counts, and when all are joined.
   Run run_;
-  std::vector<std::atomic<bool>> unserved_;    // by property; set by whoever counts
   std::vector<std::uint64_t> declined_first_;  // by property: cases declined before one was not
   bool deaf_ = false;                          // a listener threw: nothing more counts
   std::uint64_t done_ = 0;                     // behind the highest number that is part of the run
