@@ -40,10 +40,11 @@ Verdict rerun(const Subject& subject, const Problem& problem, const Values& valu
   for (const auto& [turn, poison] : runs) {
     const Answer again = ask_in_order(subject, problem, values, poison, turn);
     if (again.instead) return *again.instead;
+    const std::string_view what = poison == Poison::nan
+                                      ? "a run in another order"
+                                      : "a run in another order, over other scratch";
     for_each_row(problem, [&](Index b, Index h, Index i) {
-      unmoved.row(judge, first.reply, again.reply, b, h, i,
-                  poison == Poison::nan ? "a run in another order"
-                                        : "a run in another order, over other scratch");
+      unmoved.row(judge, first.reply, again.reply, b, h, i, what);
     });
   }
   return judge.verdict("no row to compare");

@@ -58,7 +58,7 @@ Dimension formats() {
                                       {Format::e4m3, Format::f32},
                                       {Format::f32, Format::bf16},
                                       {Format::f32, Format::f16}}) {
-    values.emplace_back([input, output](Problem& p) {
+    values.emplace_back([input = input, output = output](Problem& p) {
       p.input = input;
       p.output = output;
     });
@@ -129,7 +129,7 @@ Dimension widths() {
                                        {64, 40},
                                        {5, 3},
                                        {65, 65}}) {
-    values.emplace_back([depth, v_depth](Problem& p) {
+    values.emplace_back([depth = depth, v_depth = v_depth](Problem& p) {
       p.depth = depth;
       p.v_depth = v_depth;
     });
@@ -159,7 +159,7 @@ Dimension heads() {
                                         {1, 64},
                                         {1, 128},
                                         {16, 1}}) {
-    values.emplace_back([kv_heads, group](Problem& p) {
+    values.emplace_back([kv_heads = kv_heads, group = group](Problem& p) {
       p.kv_heads = kv_heads;
       p.query_heads = kv_heads * group;
     });
@@ -176,7 +176,7 @@ Dimension window() {
   Edits values;
   for (const auto& [left, right] :
        {std::pair<Index, Index>{-1, -1}, {7, 0}, {16, -1}, {3, 3}, {-1, 0}}) {
-    values.emplace_back([left, right](Problem& p) {
+    values.emplace_back([left = left, right = right](Problem& p) {
       p.window_left = left;
       p.window_right = right;
     });
