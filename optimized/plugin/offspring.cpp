@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <vector>
 
 namespace attest {
 namespace {
@@ -27,12 +26,16 @@ void add_offspring(pid_t process, std::vector<pid_t>& offspring) {
 
 }  // namespace
 
+std::vector<pid_t> offspring_of(pid_t process) {
+  std::vector<pid_t> offspring;
+  add_offspring(process, offspring);
+  return offspring;
+}
+
 void kill_children_of(pid_t process) {
   constexpr int kRounds = 2;  // what was forked between looking and killing is a child now
   for (int round = 0; round < kRounds; ++round) {
-    std::vector<pid_t> offspring;
-    add_offspring(process, offspring);
-    for (const pid_t child : offspring) kill(child, SIGKILL);
+    for (const pid_t child : offspring_of(process)) kill(child, SIGKILL);
   }
 }
 

@@ -20,6 +20,7 @@
 #include <system_error>
 #include <thread>
 
+#include "optimized/plugin/offspring.hpp"
 #include "reference/text.hpp"
 #include "reports/say.hpp"
 
@@ -149,8 +150,16 @@ bool is_alive(pid_t process) {
   return name_end != std::string::npos && stat.find_first_of("ZX", name_end) != name_end + 2;
 }
 
-/// Of the processes whose records lie in the folder, one that still runs; 0: none. Those that have
-/// ended are buried: orphans are our children (PR_SET_CHILD_SUBREAPER).
+/// Whether it has a libcudart. Right after a fork that is all that shows: there is no record yet.
+bool has_cudart(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/maps", process));
+  const std::string maps{std::istreambuf_iterator<char>(file), {}};
+  return maps.find("/libcudart.so") != std::string::npos;
+}
+
+/// A process that still runs, of those whose records lie in the folder and of our offspring that
+/// may yet launch kernels; 0: none. Those that have ended are buried: orphans are our children
+/// (PR_SET_CHILD_SUBREAPER).
 pid_t still_running(const fs::path& records) {
   while (waitpid(-1, nullptr, WNOHANG) > 0) {
   }
@@ -158,6 +167,9 @@ pid_t still_running(const fs::path& records) {
   for (const auto& entry : fs::directory_iterator(records, failed)) {
     const auto process = static_cast<pid_t>(std::atoi(entry.path().filename().c_str()));
     if (process > 0 && is_alive(process)) return process;
+  }
+  for (const pid_t process : offspring_of(getpid())) {
+    if (is_alive(process) && has_cudart(process)) return process;
   }
   return 0;
 }

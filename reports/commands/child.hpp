@@ -15,8 +15,8 @@ namespace attest {
 std::filesystem::path program_named(const std::string& word);
 
 /// Runs it to its end, and to that of every process it leaves behind that has a file PID.N in
-/// `records`; standard streams are those of this process. Throws Error when the system cannot start
-/// it.
+/// `records` or a libcudart; standard streams are those of this process. Throws Error when the
+/// system cannot start it.
 ProgramEnd run_child(const std::filesystem::path& program, const std::vector<std::string>& words,
                      const std::map<std::string, std::string>& environment,
                      const std::filesystem::path& records);
