@@ -16,12 +16,13 @@
 #include <utility>
 
 #include "fuzz/confirmation.hpp"
+#include "fuzz/coverage.hpp"
 #include "fuzz/plan.hpp"
 #include "fuzz/setting.hpp"
 #include "fuzz/tally.hpp"
 #include "fuzz/ticket.hpp"
 #include "properties/domains/domain.hpp"
-#include "properties/domains/served.hpp"
+#include "properties/domains/fitted.hpp"
 #include "reference/text.hpp"
 
 namespace attest {
@@ -74,6 +75,7 @@ class Campaign {
 
   Run run(const std::vector<Subject>& subjects) {
     served_ = probe(subjects.front());
+    coverage_.emplace(served_);
     {
       std::vector<std::jthread> threads;
       for (const Subject& subject : subjects) threads.emplace_back([&] { work(subject); });
@@ -87,6 +89,7 @@ class Campaign {
       run_.numerics = fmt::format("emulated: {}", kDrawn);
     run_.precision = subjects.front().description.precision;
     run_.seed = options_.seed;
+    run_.covered = coverage_->tallies();
     run_.seconds = elapsed();
     run_.interrupted = stop_;
     run_.error = error_;
@@ -153,6 +156,7 @@ class Campaign {
       ticket.campaign_index = index;
       ticket.draw_index = plan_.draw_index(index);
       ticket.aim = plan_.aim(index);
+      ticket.pair = plan_.pair(index);
       if (!closed_[ticket.property]) {
         ++in_hand_;
         return true;
@@ -165,14 +169,13 @@ class Campaign {
   void check(const Subject& subject, Ticket& ticket) {
     ticket.setting = setting_for(subject, ticket);
     if (!ticket.drawn) return check_once(subject, ticket);
+    const std::string_view property = properties_[ticket.property]->name;
     for (std::uint64_t draw = 0; draw < kDrawsMost; ++draw) {
-      ticket.test_case = draw_case(properties_[ticket.property]->name, options_.seed,
-                                   ticket.draw_index + (draw << kDrawShift));
-      if (ticket.aim != nullptr && draw < kAimedDraws) {
-        ticket.test_case = aimed(ticket.test_case, *ticket.aim);
-      }
-      ticket.test_case =
-          fitted(ticket.test_case, properties_[ticket.property]->name, subject, served_);
+      Case& drawn = ticket.test_case;
+      drawn = draw_case(property, options_.seed, ticket.draw_index + (draw << kDrawShift));
+      if (ticket.aim != nullptr && draw < kAimedDraws) drawn = aimed(drawn, *ticket.aim);
+      if (ticket.pair) drawn = planned(drawn, property, subject, served_, *ticket.pair + draw);
+      drawn = fitted(drawn, property, subject, served_);
       check_once(subject, ticket);
       const Verdict& verdict = ticket.seen.verdict;
       if (verdict.outcome != Outcome::declined) return;
@@ -274,6 +277,7 @@ class Campaign {
     if (failed) finding = finding_of(ticket);
     count_redrawn(run_, ticket.property, ticket.declines);
     count(run_, ticket.property, ticket.test_case, ticket.seen);
+    cover(ticket);
     if (ticket.setting) ++run_.models[model_of(*ticket.setting)];
     done_ = ticket.number + 1;
     if (finding) keep(std::move(*finding));
@@ -289,6 +293,14 @@ class Campaign {
     const std::string kind = finding ? kind_of(ticket.seen) : "unreproduced";
     return ++kinds_[std::pair(ticket.property, kind)] >=
            (finding ? options_.findings_per_property : kUnreproducedMost);
+  }
+
+  void cover(const Ticket& ticket) {
+    const Outcome outcome = ticket.seen.verdict.outcome;
+    if (outcome == Outcome::vacuous || outcome == Outcome::declined) return;
+    const Problem& problem = ticket.test_case.problem;
+    const auto operation = operation_for(properties_[ticket.property]->name, problem, served_);
+    if (operation) coverage_->count(*operation, problem);
   }
 
   /// What a fresh subject makes of a case that failed. Nothing: it does not fail again, and is
@@ -368,6 +380,7 @@ class Campaign {
 
   // Touched only by the thread that counts, and when all are joined.
   Run run_;
+  std::optional<Coverage> coverage_;
   std::vector<std::uint64_t> declined_first_;  // by property: cases declined before one was not
   bool deaf_ = false;                          // a listener threw: nothing more counts
   std::uint64_t done_ = 0;                     // behind the highest number that is part of the run

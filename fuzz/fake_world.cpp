@@ -9,7 +9,8 @@
 #include "fuzz/check.hpp"
 #include "fuzz/run.hpp"
 #include "properties/domains/domain.hpp"
-#include "properties/domains/served.hpp"
+#include "properties/domains/fitted.hpp"
+#include "properties/domains/hard_cases.hpp"
 #include "properties/fills.hpp"
 #include "reference/text.hpp"
 
@@ -96,6 +97,18 @@ Served probe(const Subject&) {
 
 Case fitted(const Case& drawn, std::string_view, const Subject&, const Served&) {
   return drawn;
+}
+
+Case planned(const Case& drawn, std::string_view, const Subject&, const Served&, std::uint64_t) {
+  return drawn;
+}
+
+std::optional<Operation> operation_for(std::string_view, const Problem&, const Served&) {
+  return Operation::prefill;
+}
+
+std::span<const std::string_view> hard_cases(std::string_view) {
+  return {};
 }
 
 Values make_values(const Case& test_case) {

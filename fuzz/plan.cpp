@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "properties/domains/hard_cases.hpp"
+
 namespace attest {
 namespace {
 
@@ -12,6 +14,8 @@ constexpr std::uint64_t kUnaimedEvery = 4;
 constexpr std::uint64_t kAimedInRound = kRound - kRound / kUnaimedEvery;
 // Nothing is aimed before two rounds were planned by.
 constexpr std::uint64_t kFirstAimed = 2 * kRound;
+// Properties walk the plan of pairs from places so far apart, each one Problem after the other.
+constexpr std::uint64_t kPlanStep = 37;
 // Aimed cases are drawn by indices that no other case has.
 constexpr std::uint64_t kAimedFrom = std::uint64_t{1} << 38;
 
@@ -42,8 +46,22 @@ std::uint64_t Plan::draw_index(std::uint64_t index) const {
   return kFirstAimed + (number - kFirstAimed) / kUnaimedEvery;
 }
 
+/// Only one property asks such an operation, so its aimed cases have to bring the pairs as well.
+bool Plan::asks_alone(std::uint64_t index) const {
+  const auto central = property_of(index).central_to;
+  return central && *central != Operation::prefill && *central != Operation::decode;
+}
+
+std::optional<std::uint64_t> Plan::pair(std::uint64_t index) const {
+  const std::uint64_t at = is_aimed(index) ? number_of(index) : draw_index(index);
+  const bool free =
+      is_aimed(index) ? asks_alone(index) : at >= hard_cases(property_of(index).name).size();
+  if (!free || at % 2 == 0) return {};
+  return at / 2 + kPlanStep * (index % properties_.size());
+}
+
 const Aim* Plan::aim(std::uint64_t index) const {
-  if (!is_aimed(index)) return nullptr;
+  if (!is_aimed(index) || pair(index)) return nullptr;
   const auto round = rounds_.find(round_of(index));
   if (round == rounds_.end()) return nullptr;
   const std::vector<Aim>& aims = round->second[index % properties_.size()];

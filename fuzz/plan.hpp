@@ -1,9 +1,11 @@
-// Plan: which numbered cases of a campaign are aimed (steering.hpp), round by round. What is aimed
-// at in one round follows from what was counted before the round before it: so nobody waits for the
-// last case of a round, and nothing depends on which thread was quicker.
+// Plan: which numbered cases of a campaign are aimed (steering.hpp), round by round, and which take
+// a pair of features to be tried (properties/domains/pairs.hpp). What is aimed at in one round
+// follows from what was counted before the round before it: so nobody waits for the last case of a
+// round, and nothing depends on which thread was quicker.
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,8 @@ class Plan {
   std::uint64_t draw_index(std::uint64_t index) const;
   /// Null: it is not aimed. Stays where it is.
   const Aim* aim(std::uint64_t index) const;
+  /// By which number of the subject's plan of pairs it is made; nothing: by none.
+  std::optional<std::uint64_t> pair(std::uint64_t index) const;
 
   /// All cases below `index` have been counted into `run`.
   void counted(std::uint64_t index, const Run& run);
@@ -36,6 +40,7 @@ class Plan {
     return *properties_[index % properties_.size()];
   }
   bool is_aimed(std::uint64_t index) const;
+  bool asks_alone(std::uint64_t index) const;
 
   std::vector<const Property*> properties_;
   std::uint64_t first_round_;

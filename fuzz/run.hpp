@@ -77,6 +77,19 @@ struct CellTally {
 };
 inline constexpr Index kTileKeys = 64;
 
+/// The least and the largest that an extent was.
+struct Range {
+  Index least = 0, most = 0;
+};
+
+/// What the judged cases of one operation had, beside what the subject accepts of it. Values and
+/// kinds are those of properties/domains/dimensions.hpp.
+struct CoveredTally {
+  std::map<std::string, Range> ranges;                 // by name of the extent
+  std::uint64_t values = 0, pairs = 0;                 // accepted
+  std::vector<std::string> unmet_values, unmet_pairs;  // accepted, but no case had them
+};
+
 /// The widest that any precision path was, of one of its numbers.
 struct WidestDeclaration {
   double size = 0;
@@ -118,6 +131,7 @@ struct Run {
   std::map<std::string, SightTally> sight;          // by operation, and by stratum of its cases
   std::map<std::string, CellTally> cells;           // by cell_of (steering.hpp)
   std::map<std::string, WidestDeclaration> widest;  // by name of the number
+  std::map<Operation, CoveredTally> covered;        // of operations that are served
   Counters counters;  // of all that the subject was asked; 0 where nothing counts
   std::uint64_t cases() const;
   std::uint64_t judged() const;

@@ -19,8 +19,9 @@ struct Ticket {
   bool drawn = false;                // false: from options.first
   std::uint64_t campaign_index = 0;  // of drawn ones: counted over all properties
   Case test_case;
-  std::uint64_t draw_index = 0;  // by which it is drawn, for the first time
-  const Aim* aim = nullptr;      // null: it is not aimed
+  std::uint64_t draw_index = 0;       // by which it is drawn, for the first time
+  const Aim* aim = nullptr;           // null: it is not aimed
+  std::optional<std::uint64_t> pair;  // of the plan of pairs; nothing: it is made by none
   std::optional<Setting> setting;
   Observation seen;
   std::vector<std::string> declines;  // why earlier draws were declined

@@ -95,6 +95,11 @@ inline Run sample_run() {
                                     .cases = 4,
                                     .sharp = 0,
                                     .smallest = parse_case("q=1x4x1x8 kv=1x5x8 in=f16")};
+  run.covered[Operation::decode] = {.ranges = {{"head_dim", {1, 576}}, {"page_size", {16, 16}}},
+                                    .values = 40,
+                                    .pairs = 210,
+                                    .unmet_values = {"head_dim=512", "page_size=256"},
+                                    .unmet_pairs = {"causal with cache=e4m3 scales=token"}};
   run.widest["exp_error"] = {0x1p-20, "oracle_agreement", parse_case("q=1x1x1x8 kv=1x5x8")};
   run.unreproduced.push_back({"causality", parse_case("q=1x1x1x8 kv=1x5x8"), Setting{"sm_90", 5},
                               "faulted: crashed: it fell over"});

@@ -36,6 +36,43 @@ void read_each(const Fields& fields, std::string_view name, const Read& read) {
   }
 }
 
+Json json_of(const CoveredTally& covered) {
+  Json ranges = Json::object();
+  for (const auto& [name, range] : covered.ranges) {
+    ranges[name] = {{"least", range.least}, {"most", range.most}};
+  }
+  return {{"ranges", std::move(ranges)},
+          {"values", covered.values},
+          {"pairs", covered.pairs},
+          {"unmet_values", covered.unmet_values},
+          {"unmet_pairs", covered.unmet_pairs}};
+}
+
+std::vector<std::string> texts_of(const Fields& fields, std::string_view name) {
+  std::vector<std::string> texts;
+  for (const Json& word : fields.list(name)) {
+    if (!word.is_string()) fields.refuse(name, "holds what is no text");
+    texts.push_back(word.get<std::string>());
+  }
+  return texts;
+}
+
+CoveredTally covered_of(const Fields& fields) {
+  CoveredTally covered{.ranges = {},
+                       .values = fields.count("values"),
+                       .pairs = fields.count("pairs"),
+                       .unmet_values = texts_of(fields, "unmet_values"),
+                       .unmet_pairs = texts_of(fields, "unmet_pairs")};
+  if (covered.unmet_pairs.size() > covered.pairs) {
+    fields.refuse("unmet_pairs", "holds more than there are pairs");
+  }
+  read_each(fields, "ranges", [&covered](const std::string& name, const Fields& range) {
+    covered.ranges[name] = {static_cast<Index>(range.count("least")),
+                            static_cast<Index>(range.count("most"))};
+  });
+  return covered;
+}
+
 }  // namespace
 
 void put_sight(Json& json, const Run& run) {
@@ -59,6 +96,10 @@ void put_sight(Json& json, const Run& run) {
     json["widest"][name] = {{"size", number_of(widest.size)},
                             {"property", widest.property},
                             {"case", print(widest.test_case)}};
+  }
+  json["covered"] = Json::object();
+  for (const auto& [operation, covered] : run.covered) {
+    json["covered"][std::string(name_of(operation))] = json_of(covered);
   }
   json["unreproduced"] = Json::array();
   for (const Unreproduced& once : run.unreproduced) {
@@ -92,6 +133,9 @@ void read_sight(const Fields& fields, Run& run) {
     run.widest[name] = {.size = widest.number("size"),
                         .property = widest.text("property"),
                         .test_case = case_of(widest, "case")};
+  });
+  read_each(fields, "covered", [&](const std::string& name, const Fields& covered) {
+    run.covered[operation_of(fields, "covered", Json(name))] = covered_of(covered);
   });
   if (!fields.has("unreproduced")) return;
   std::size_t number = 0;

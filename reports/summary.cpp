@@ -2,10 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "fuzz/check.hpp"
 #include "reference/text.hpp"
+#include "reports/covered_text.hpp"
 #include "reports/formats.hpp"
 #include "reports/rendering.hpp"
 #include "reports/safetensors.hpp"
@@ -135,6 +138,62 @@ std::string features(const Run& run) {
                                : fmt::format("No case had: {}.\n", plain(joined(absent, ", "))));
 }
 
+std::string sight(const Run& run) {
+  if (run.sight.empty()) return {};
+  std::string out =
+      "\n## What the bounds could have told\n\n"
+      "A case is blind when no wrong answer but zeros would have been refused in O, and sharp when "
+      "at least half would have been; unbounded, when nothing is promised of most numbers.\n\n"
+      "| cases | answered | unbounded | blind | sharp |\n| --- | --: | --: | --: | --: |\n";
+  for (const auto& [stratum, tally] : run.sight) {
+    out += fmt::format("| {} | {} | {} | {} | {} |\n", plain(stratum), tally.answered,
+                       tally.unbounded, tally.blind, tally.sharp);
+  }
+  return out;
+}
+
+std::string widest(const Run& run) {
+  if (run.widest.empty()) return {};
+  std::string out =
+      "\n## The widest that was declared\n\n| number | size | where |\n| --- | --: | --- |\n";
+  for (const auto& [name, declared] : run.widest) {
+    out += fmt::format("| {} | {} | {} |\n", plain(name), short_number(declared.size),
+                       plain(print(PropertyCase{declared.property, declared.test_case, {}})));
+  }
+  return out;
+}
+
+std::string unreproduced(const Run& run) {
+  if (run.unreproduced.empty()) return {};
+  std::string out = "\n## What failed once and not again\n\n";
+  for (const Unreproduced& once : run.unreproduced) {
+    out += fmt::format("{}\n\n", plain(once.what));
+    out += code({print(PropertyCase{once.property, once.test_case, once.setting})});
+  }
+  return out;
+}
+
+std::string list_of(const std::vector<std::string>& lines) {
+  std::string out;
+  for (const std::string& line : lines) out += fmt::format("- {}\n", plain(line));
+  return out;
+}
+
+std::string covered(const Run& run) {
+  if (run.covered.empty()) return {};
+  std::string out = "\n## What was drawn of what the subject accepts\n\n" + list_of(drawn_of(run));
+  out += fmt::format("\nPairs of features: {}.\n", plain(joined(pairs_drawn_of(run), ", ")));
+  const auto values = undrawn_of(run, std::numeric_limits<std::size_t>::max());
+  if (!values.empty()) out += "\nAccepted, but in no case:\n\n" + list_of(values);
+  for (const auto& [operation, tally] : run.covered) {
+    if (tally.unmet_pairs.empty()) continue;
+    out += fmt::format(
+        "\n<details><summary>Pairs that no case of {} had</summary>\n\n{}\n</details>\n",
+        name_of(operation), list_of(tally.unmet_pairs));
+  }
+  return out;
+}
+
 std::string counters(const Run& run) {
   if (!has_counters(run.counters)) return {};
   std::string rows;
@@ -148,8 +207,8 @@ std::string counters(const Run& run) {
 }  // namespace
 
 std::string summary_of(const Run& run) {
-  return headline(run) + findings(run) + properties(run) + declines(run) + power(run) +
-         features(run) + counters(run);
+  return headline(run) + findings(run) + unreproduced(run) + properties(run) + declines(run) +
+         power(run) + sight(run) + widest(run) + covered(run) + features(run) + counters(run);
 }
 
 void write_summary(const std::filesystem::path& path, const Run& run) {

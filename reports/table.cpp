@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "reference/text.hpp"
+#include "reports/covered_text.hpp"
 #include "reports/formats.hpp"
 #include "reports/rendering.hpp"
 
@@ -19,6 +20,7 @@ namespace attest {
 namespace {
 
 constexpr std::size_t kReasonsShown = 5;  // a line or two
+constexpr std::size_t kValuesShown = 6;   // per operation, the same
 constexpr std::size_t kStandingWidth = 8;
 
 std::string painted(std::string_view text, std::string_view colour, const TableStyle& style) {
@@ -159,6 +161,9 @@ std::string reach(const Run& run, const TableStyle& style) {
   add("not tried:  ", split.untried, "", ", ");
   add("sharp:      ", sharp_of(run), "", ", ");
   add("widest path:", declarations_of(run), "", ", ");
+  add("drawn:      ", drawn_of(run), "", "; ");
+  add("pairs drawn:", pairs_drawn_of(run), "", ", ");
+  add("not drawn:  ", undrawn_of(run, kValuesShown), "33", "; ");
   add("no case had:", absent_features(run), "", ", ");
   add("declined:   ", reasons_of(run), "", "; ");  // a reason may hold commas
   return out.size() == 1 ? std::string() : out;

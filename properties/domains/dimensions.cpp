@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
+#include "reference/formats.hpp"
 #include "reference/text.hpp"
 #include "reference/validity.hpp"
 
@@ -24,6 +27,69 @@ bool is_path(const Needs& n) {
   return n.path;
 }
 
+bool any(Operation) {
+  return true;
+}
+bool attention(Operation operation) {
+  return operation == Operation::prefill || operation == Operation::decode;
+}
+bool biased(Operation operation) {
+  return attention(operation) || operation == Operation::projection;
+}
+bool decode(Operation operation) {
+  return operation == Operation::decode;
+}
+bool append(Operation operation) {
+  return operation == Operation::append;
+}
+bool cached(Operation operation) {
+  return decode(operation) || append(operation);
+}
+bool stored(Operation operation) {
+  return cached(operation) || operation == Operation::copy_pages;
+}
+bool sequences(Operation operation) {
+  return attention(operation) || append(operation);
+}
+bool heads_and_rows(Operation operation) {
+  return operation != Operation::projection;
+}
+
+using Word = std::function<std::string(const Problem&)>;
+
+/// A row whose kinds of values are drawn in pairs, and, where it has extents too, each extent once.
+Dimension paired(Dimension row, bool (*asked_by)(Operation), Word kind, Word word = {}) {
+  row.asked_by = asked_by;
+  row.word = word ? std::move(word) : kind;
+  row.kind = std::move(kind);
+  return row;
+}
+
+/// A row of extents: pairs of them would say little, so each is drawn once.
+Dimension single(Dimension row, bool (*asked_by)(Operation), Word word) {
+  row.asked_by = asked_by;
+  row.word = std::move(word);
+  return row;
+}
+
+/// "causal", "no causal".
+template <class Present>
+Word has(std::string_view name, Present present) {
+  return [name, present](const Problem& p) {
+    return present(p) ? std::string(name) : fmt::format("no {}", name);
+  };
+}
+
+template <auto kField>
+Word number(std::string_view name) {
+  return [name](const Problem& p) { return fmt::format("{}={}", name, p.*kField); };
+}
+
+template <auto kField>
+Word choice(std::string_view name) {
+  return [name](const Problem& p) { return fmt::format("{}={}", name, name_of(p.*kField)); };
+}
+
 template <auto kField>
 void take_field(Problem& to, const Problem& from) {
   to.*kField = from.*kField;
@@ -41,8 +107,10 @@ Dimension field(std::string_view name, bool (*fixed)(const Needs&), Values... va
 }
 
 template <bool Problem::*kField>
-Dimension flag(std::string_view name, bool (*fixed)(const Needs&)) {
-  return field<kField>(name, fixed, false, true);
+Dimension flag(std::string_view name, bool (*fixed)(const Needs&),
+               bool (*asked_by)(Operation) = attention) {
+  return paired(field<kField>(name, fixed, false, true), asked_by,
+                has(name, [](const Problem& p) { return p.*kField; }));
 }
 
 Dimension formats() {
@@ -63,12 +131,15 @@ Dimension formats() {
       p.output = output;
     });
   }
-  return {"formats",
-          [](Problem& to, const Problem& from) {
-            to.input = from.input;
-            to.output = from.output;
-          },
-          values, never};
+  return paired({"formats",
+                 [](Problem& to, const Problem& from) {
+                   to.input = from.input;
+                   to.output = from.output;
+                 },
+                 values, never},
+                any, [](const Problem& p) {
+                  return fmt::format("in={} out={}", name_of(p.input), name_of(p.output));
+                });
 }
 
 Dimension cache() {
@@ -90,12 +161,17 @@ Dimension cache() {
       p.scales = Scales::none;
     });
   }
-  return {"cache",
-          [](Problem& to, const Problem& from) {
-            to.cache = from.cache == to.input ? std::nullopt : from.cache;
-            to.scales = from.scales;
-          },
-          values, is_path};
+  return paired({"cache",
+                 [](Problem& to, const Problem& from) {
+                   to.cache = from.cache == to.input ? std::nullopt : from.cache;
+                   to.scales = from.scales;
+                 },
+                 values, is_path},
+                stored, [](const Problem& p) -> std::string {
+                  if (!p.cache) return "cache as input";
+                  if (bytes_of(*p.cache) != 1) return fmt::format("cache={}", name_of(*p.cache));
+                  return fmt::format("cache={} scales={}", name_of(*p.cache), name_of(p.scales));
+                });
 }
 
 Dimension widths() {
@@ -134,12 +210,17 @@ Dimension widths() {
       p.v_depth = v_depth;
     });
   }
-  return {"head_dim",
-          [](Problem& to, const Problem& from) {
-            to.depth = from.depth;
-            to.v_depth = from.v_depth;
-          },
-          values, never};
+  return single({"head_dim",
+                 [](Problem& to, const Problem& from) {
+                   to.depth = from.depth;
+                   to.v_depth = from.v_depth;
+                 },
+                 values, never},
+                any, [](const Problem& p) {
+                  return p.depth == p.v_depth
+                             ? fmt::format("head_dim={}", p.depth)
+                             : fmt::format("head_dim={} head_dim_v={}", p.depth, p.v_depth);
+                });
 }
 
 Dimension heads() {
@@ -164,12 +245,21 @@ Dimension heads() {
       p.query_heads = kv_heads * group;
     });
   }
-  return {"heads",
-          [](Problem& to, const Problem& from) {
-            to.kv_heads = from.kv_heads;
-            to.query_heads = from.query_heads;
-          },
-          values, never};
+  return paired(
+      {"heads",
+       [](Problem& to, const Problem& from) {
+         to.kv_heads = from.kv_heads;
+         to.query_heads = from.query_heads;
+       },
+       values, never},
+      heads_and_rows,
+      [](const Problem& p) -> std::string {
+        if (p.query_heads == p.kv_heads) return p.kv_heads == 1 ? "one head" : "MHA";
+        return p.kv_heads == 1 ? "MQA" : "GQA";
+      },
+      [](const Problem& p) {
+        return fmt::format("num_heads_kv={} group={}", p.kv_heads, p.query_heads / p.kv_heads);
+      });
 }
 
 Dimension window() {
@@ -181,16 +271,21 @@ Dimension window() {
       p.window_right = right;
     });
   }
-  return {"window",
-          [](Problem& to, const Problem& from) {
-            to.window_left = from.window_left;
-            to.window_right = from.window_right;
-          },
-          values, shows_all};
+  return paired({"window",
+                 [](Problem& to, const Problem& from) {
+                   to.window_left = from.window_left;
+                   to.window_right = from.window_right;
+                 },
+                 values, shows_all},
+                attention, [](const Problem& p) -> std::string {
+                  const bool left = p.window_left >= 0, right = p.window_right >= 0;
+                  if (left && right) return "window on both sides";
+                  return left ? "window to the left" : right ? "window to the right" : "no window";
+                });
 }
 
 template <std::vector<Index> Problem::*kLengths, Index Problem::*kFull>
-Dimension lengths(std::string_view name) {
+Dimension lengths(std::string_view name, bool (*asked_by)(Operation)) {
   return {name,
           take_field<kLengths>,
           {[](Problem& p) { (p.*kLengths).clear(); },
@@ -198,7 +293,10 @@ Dimension lengths(std::string_view name) {
              (p.*kLengths).assign(static_cast<std::size_t>(p.batch), p.*kFull);
              (p.*kLengths).front() = p.*kFull / 2;
            }},
-          shows_all};
+          shows_all,
+          asked_by,
+          has(name, [](const Problem& p) { return !(p.*kLengths).empty(); }),
+          has(name, [](const Problem& p) { return !(p.*kLengths).empty(); })};
 }
 
 Dimension pages() {
@@ -209,12 +307,31 @@ Dimension pages() {
       p.page_order = size > 0 ? 1 : 0;
     });
   }
-  return {"page_size",
-          [](Problem& to, const Problem& from) {
-            to.page_size = from.page_size;
-            to.page_order = from.page_order;
-          },
-          values, [](const Needs& n) { return n.pages; }};
+  return paired({"page_size",
+                 [](Problem& to, const Problem& from) {
+                   to.page_size = from.page_size;
+                   to.page_order = from.page_order;
+                 },
+                 values, [](const Needs& n) { return n.pages; }},
+                stored, has("pages", [](const Problem& p) { return p.page_size > 0; }),
+                number<&Problem::page_size>("page_size"));
+}
+
+/// Whether the operation is given the tensor.
+template <Strided kTensor>
+bool lies_before(Operation operation) {
+  switch (kTensor) {
+    case Strided::k:
+    case Strided::v:
+      return operation != Operation::projection;
+    case Strided::scales:
+    case Strided::table:
+      return cached(operation);
+    case Strided::fresh:
+      return append(operation);
+    default:
+      return attention(operation);
+  }
 }
 
 template <std::size_t... kBits>
@@ -222,13 +339,17 @@ void add_strided(std::vector<Dimension>& table, std::index_sequence<kBits...>) {
   static constexpr std::string_view kNames[] = {
       "gaps in q",    "gaps in k",    "gaps in v",      "gaps in o",     "gaps in lse",
       "gaps in bias", "gaps in mask", "gaps in scales", "gaps in table", "gaps in new rows"};
-  (table.push_back({kNames[kBits],
-                    [](Problem& to, const Problem& from) {
-                      to.strided = (to.strided & ~(1U << kBits)) | (from.strided & (1U << kBits));
-                    },
-                    {[](Problem& p) { p.strided &= ~(1U << kBits); },
-                     [](Problem& p) { p.strided |= 1U << kBits; }},
-                    never}),
+  (table.push_back(
+       paired({kNames[kBits],
+               [](Problem& to, const Problem& from) {
+                 to.strided = (to.strided & ~(1U << kBits)) | (from.strided & (1U << kBits));
+               },
+               {[](Problem& p) { p.strided &= ~(1U << kBits); },
+                [](Problem& p) { p.strided |= 1U << kBits; }},
+               never},
+              lies_before<static_cast<Strided>(kBits)>,
+              has(kNames[kBits],
+                  [](const Problem& p) { return is_strided(p, static_cast<Strided>(kBits)); }))),
    ...);
 }
 
@@ -240,35 +361,57 @@ std::vector<Dimension> made() {
       pages(),
       heads(),
       flag<&Problem::causal>("causal", shows_all),
-      field<&Problem::alignment>("alignment", never, Alignment::bottom_right, Alignment::top_left),
+      paired(field<&Problem::alignment>("alignment", never, Alignment::bottom_right,
+                                        Alignment::top_left),
+             attention, choice<&Problem::alignment>("alignment")),
       window(),
-      field<&Problem::ring>("ring", never, 0, 24),
-      field<&Problem::batch>(
-          "batch", [](const Needs& n) { return n.neighbours; }, 1, 2, 3, 9),
-      field<&Problem::queries>("seqlen_q", shows_all, 1, 8, 2, 4, 3, 17, 64, 128),
-      field<&Problem::keys>("seqlen_kv", shows_all, 64, 17, 128, 65, 1, 256, 0),
-      lengths<&Problem::query_lengths, &Problem::queries>("query_lengths"),
-      lengths<&Problem::key_lengths, &Problem::keys>("kv_lengths"),
+      paired(field<&Problem::ring>("ring", never, 0, 24), cached,
+             has("ring", [](const Problem& p) { return p.ring > 0; })),
+      single(field<&Problem::batch>(
+                 "batch", [](const Needs& n) { return n.neighbours; }, 1, 2, 3, 9),
+             any, number<&Problem::batch>("batch")),
+      single(field<&Problem::queries>("seqlen_q", shows_all, 1, 8, 2, 4, 3, 17, 64, 128), attention,
+             number<&Problem::queries>("seqlen_q")),
+      single(field<&Problem::keys>("seqlen_kv", shows_all, 64, 17, 128, 65, 1, 256, 0), sequences,
+             number<&Problem::keys>("seqlen_kv")),
+      lengths<&Problem::query_lengths, &Problem::queries>("query_lengths", attention),
+      lengths<&Problem::key_lengths, &Problem::keys>("kv_lengths", sequences),
       flag<&Problem::mask>("mask", shows_all),
-      flag<&Problem::bias>("bias", shows_all),
+      flag<&Problem::bias>("bias", shows_all, biased),
       flag<&Problem::alibi>("alibi", never),
       flag<&Problem::sinks>("sinks", never),
-      field<&Problem::softcap>("softcap", never, 0.0, 30.0),
-      {"scale",
-       [](Problem& to, const Problem& from) {
-         to.scale = from.scale == default_scale(from.depth) ? default_scale(to.depth) : from.scale;
-       },
-       {[](Problem& p) { p.scale = default_scale(p.depth); }, [](Problem& p) { p.scale = 0.3F; },
-        [](Problem& p) { p.scale = -0.4F; }},
-       never},
-      field<&Problem::empty_row>("empty_row", never, EmptyRow::zero, EmptyRow::nan),
-      field<&Problem::empty_lse>("empty_lse", never, EmptyLse::minus_inf, EmptyLse::plus_inf),
-      field<&Problem::lse_base>("lse", never, LogBase::e, LogBase::none, LogBase::two),
-      field<&Problem::layout>("layout", never, Layout::bhtd, Layout::bthd),
-      field<&Problem::spare_slots>("spare_slots", never, 0, 3, 16),
-      field<&Problem::splits>("splits", never, 1, 2, 3, 7),
-      field<&Problem::chunk>("chunk", never, 1, 2, 16, 17),
-      field<&Problem::rope>("rope", never, Rope::none, Rope::halves, Rope::pairs),
+      paired(field<&Problem::softcap>("softcap", never, 0.0, 30.0), attention,
+             has("softcap", [](const Problem& p) { return p.softcap > 0; })),
+      paired({"scale",
+              [](Problem& to, const Problem& from) {
+                to.scale =
+                    from.scale == default_scale(from.depth) ? default_scale(to.depth) : from.scale;
+              },
+              {[](Problem& p) { p.scale = default_scale(p.depth); },
+               [](Problem& p) { p.scale = 0.3F; }, [](Problem& p) { p.scale = -0.4F; }},
+              never},
+             attention,
+             [](const Problem& p) -> std::string {
+               if (p.scale == default_scale(p.depth)) return "usual scale";
+               return p.scale < 0 ? "negative scale" : "other scale";
+             }),
+      paired(field<&Problem::empty_row>("empty_row", never, EmptyRow::zero, EmptyRow::nan),
+             attention, choice<&Problem::empty_row>("empty")),
+      paired(
+          field<&Problem::empty_lse>("empty_lse", never, EmptyLse::minus_inf, EmptyLse::plus_inf),
+          attention, choice<&Problem::empty_lse>("empty_lse")),
+      paired(field<&Problem::lse_base>("lse", never, LogBase::e, LogBase::none, LogBase::two),
+             attention, choice<&Problem::lse_base>("lse")),
+      paired(field<&Problem::layout>("layout", never, Layout::bhtd, Layout::bthd), heads_and_rows,
+             choice<&Problem::layout>("layout")),
+      paired(field<&Problem::spare_slots>("spare_slots", never, 0, 3, 16), sequences,
+             has("spare slots", [](const Problem& p) { return p.spare_slots > 0; })),
+      paired(field<&Problem::splits>("splits", never, 1, 2, 3, 7), decode,
+             has("splits", [](const Problem& p) { return p.splits > 1; })),
+      single(field<&Problem::chunk>("chunk", never, 1, 2, 16, 17), append,
+             number<&Problem::chunk>("chunk")),
+      paired(field<&Problem::rope>("rope", never, Rope::none, Rope::halves, Rope::pairs), append,
+             choice<&Problem::rope>("rope")),
   };
   add_strided(table, std::make_index_sequence<kStridedCount>());
   return table;

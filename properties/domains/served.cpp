@@ -1,14 +1,14 @@
 // Declines are opaque, so all that is used of them is yes and no. A first accepted Problem is
 // looked for among combinations of the dimensions that kernels are most often narrow in, the
-// likeliest first; from it every dimension is tried alone.
+// likeliest first; from it every dimension is tried alone, then in company, then in pairs.
 #include "properties/domains/served.hpp"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "properties/ask.hpp"
-#include "properties/counter_random.hpp"
 #include "properties/domains/dimensions.hpp"
-#include "properties/property.hpp"
 #include "reference/text.hpp"
 #include "reference/validity.hpp"
 
@@ -16,12 +16,6 @@ namespace attest {
 namespace {
 
 constexpr std::uint64_t kQuestionsMost = 60'000;  // about a second of a worker process
-constexpr double kWorkMost = 3e5;  // of a fitted case, in multiplications, unless drawn with more
-
-bool accepts(const Subject& subject, Operation operation, const Problem& problem) {
-  return invalidity(problem).empty() &&
-         (!subject.declines || !subject.declines(operation, problem));
-}
 
 /// What is searched together, slowest first: whatever a kernel may insist on.
 constexpr std::string_view kSearched[] = {"empty_row",  "window", "cache",   "head_dim",  "formats",
@@ -29,6 +23,8 @@ constexpr std::string_view kSearched[] = {"empty_row",  "window", "cache",   "he
                                           "kv_lengths", "splits", "seqlen_q"};
 // Of dimensions with many values only the first are combined; the others are tried alone later.
 constexpr std::size_t kCombined[] = {1, 2, 3, 20, 5, 5, 2, 2, 2, 2, 2, 2, 2};
+
+using Edit = std::function<void(Problem&)>;
 
 class Search {
  public:
@@ -46,13 +42,18 @@ class Search {
       asked_ = 0;
       try_level(0, first_);
     }
-    if (found_.base) widen();
+    if (!found_.base) return {};
+    widen();
+    accompany();
+    pair();
     return std::move(found_);
   }
 
  private:
   bool asked(const Problem& problem) {
     ++asked_;
+    // Where there are no pages, nothing is asked to be copied.
+    if (operation_ == Operation::copy_pages && problem.page_size == 0) return false;
     return accepts(subject_, operation_, problem);
   }
 
@@ -77,15 +78,78 @@ class Search {
 
   void widen() {
     for (const Dimension& dimension : dimensions()) {
-      std::vector<Problem>& accepted = found_.accepted.emplace_back(1, *found_.base);
-      for (const auto& edit : dimension.values) {
-        Problem tried = *found_.base;
-        edit(tried);
-        follow_edit(tried, *found_.base);
-        if (same(dimension, tried, *found_.base)) continue;
-        if (asked(tried)) accepted.push_back(std::move(tried));
+      AcceptedValues::value_type& accepted = found_.accepted.emplace_back(1, *found_.base);
+      declined_.emplace_back();
+      for (const Edit& edit : dimension.values) {
+        if (auto tried = edited(*found_.base, dimension, edit)) {
+          accepted.push_back(std::move(*tried));
+        } else if (!same_as_base(dimension, edit)) {
+          declined_.back().push_back(&edit);
+        }
       }
     }
+  }
+
+  /// What is declined alone may be accepted beside one other value: scales with a cache on pages.
+  void accompany() {
+    const AcceptedValues alone = found_.accepted;
+    for (std::size_t n = 0; n < dimensions().size(); ++n) {
+      if (!dimensions()[n].asked_by(operation_)) continue;
+      for (const Edit* edit : declined_[n]) {
+        if (auto found = in_company(alone, n, *edit)) {
+          found_.accepted[n].push_back(std::move(*found));
+        }
+      }
+    }
+  }
+
+  std::optional<Problem> in_company(const AcceptedValues& alone, std::size_t n, const Edit& edit) {
+    for (std::size_t other = 0; other < alone.size(); ++other) {
+      if (other == n || !dimensions()[other].asked_by(operation_)) continue;
+      for (std::size_t i = 1; i < alone[other].size(); ++i) {
+        if (asked_ > kQuestionsMost) return {};
+        if (auto tried = edited(alone[other][i], dimensions()[n], edit)) return tried;
+      }
+    }
+    return {};
+  }
+
+  void pair() {
+    const Accepts asks = [this](const Problem& problem) {
+      return (!led_ || attention_for(problem) == operation_) && asked(problem);
+    };
+    found_.pairs = pairs_of(operation_, found_.accepted, asks);
+    found_.plan = plan_of(operation_, found_.pairs, found_.accepted, asks);
+    name_values();
+  }
+
+  void name_values() {
+    std::set<std::string> words;
+    for (std::size_t n = 0; n < dimensions().size(); ++n) {
+      const Dimension& dimension = dimensions()[n];
+      if (!dimension.asked_by(operation_)) continue;
+      for (const Problem& problem : found_.accepted[n]) {
+        const std::string word = dimension.word(problem);
+        const bool extent = !dimension.kind || dimension.kind(problem) != word;
+        if (words.insert(word).second && extent) found_.extents.push_back({n, problem});
+      }
+    }
+    found_.values.assign(words.begin(), words.end());
+  }
+
+  bool same_as_base(const Dimension& dimension, const Edit& edit) const {
+    Problem tried = *found_.base;
+    edit(tried);
+    return same(dimension, tried, *found_.base);
+  }
+
+  /// Nothing: it is declined, or changes nothing.
+  std::optional<Problem> edited(const Problem& from, const Dimension& dimension, const Edit& edit) {
+    Problem tried = from;
+    edit(tried);
+    follow_edit(tried, from);
+    if (same(dimension, tried, from) || !asked(tried)) return {};
+    return tried;
   }
 
   const Subject& subject_;
@@ -93,113 +157,16 @@ class Search {
   bool led_ = false;
   Problem first_;
   ServedOperation found_;
-  std::uint64_t asked_ = 0;  // how often declines() was called
-};
-
-double work(const Problem& p) {
-  return static_cast<double>(row_count(p)) * static_cast<double>(std::max<Index>(p.keys, 1)) *
-         static_cast<double>(p.depth + p.v_depth);
-}
-
-std::optional<Operation> central_operation(std::string_view property) {
-  const auto at = std::ranges::find(catalogue(), property, &Property::name);
-  return at == catalogue().end() ? std::nullopt : at->central_to;
-}
-
-/// Which operation the case is to be put to; nothing: none that is offered and served.
-std::optional<Operation> operation_for(std::string_view property, const Problem& problem,
-                                       const Served& served) {
-  const auto serves = [&](Operation operation) {
-    return served.operations[static_cast<std::size_t>(operation)].base.has_value();
-  };
-  const auto only = [&](Operation operation) {
-    return serves(operation) ? std::optional(operation) : std::nullopt;
-  };
-  if (const auto central = central_operation(property)) return only(*central);
-  if (needs_of(property).prefill) return only(Operation::prefill);
-  const Operation asked = attention_for(problem);
-  if (serves(asked)) return asked;
-  return only(asked == Operation::prefill ? Operation::decode : Operation::prefill);
-}
-
-class Fit {
- public:
-  Fit(const Case& drawn, std::string_view property, const Subject& subject, Operation operation,
-      const ServedOperation& served)
-      : drawn_(drawn),
-        needs_(needs_of(property)),
-        subject_(subject),
-        operation_(operation),
-        served_(served),
-        // Whoever asks prefill or decode by what the Problem says must be led to the right one.
-        led_(!central_operation(property)) {}
-
-  Case run() {
-    if (accepts(drawn_.problem)) return drawn_;
-    Case made = drawn_;
-    made.problem = *served_.base;
-    if (!accepts(made.problem)) return drawn_;
-    const auto table = dimensions();
-    for (const bool fixed : {true, false}) {
-      for (std::size_t n = 0; n < table.size(); ++n) {
-        if (table[n].fixed(needs_) != fixed) continue;
-        if (!take(made.problem, n) && fixed) return drawn_;
-      }
-    }
-    shorten(made.problem);
-    return made;
-  }
-
- private:
-  bool accepts(const Problem& problem) const {
-    if (led_ && attention_for(problem) != operation_) return false;
-    return attest::accepts(subject_, operation_, problem);
-  }
-
-  bool moves(Problem& problem, const Dimension& dimension, const Problem& from) const {
-    Problem tried = problem;
-    dimension.take(tried, from);
-    follow_edit(tried, problem);
-    if (!accepts(tried)) return false;
-    problem = std::move(tried);
-    return true;
-  }
-
-  /// Whether it is as drawn.
-  bool take(Problem& problem, std::size_t n) const {
-    const Dimension& dimension = dimensions()[n];
-    if (same(dimension, problem, drawn_.problem)) return true;
-    if (moves(problem, dimension, drawn_.problem)) return true;
-    const std::vector<Problem>& others = served_.accepted[n];
-    const auto bits = random_bits(drawn_.seed, Stream::fit, 0, 0, 0, static_cast<Index>(n));
-    if (others.size() > 1) moves(problem, dimension, others[bits[0] % others.size()]);
-    return false;
-  }
-
-  /// Widths may have grown: lengths give way, where they mean nothing to the property.
-  void shorten(Problem& problem) const {
-    if (dimension_named("seqlen_kv").fixed(needs_)) return;
-    const double most = std::max(kWorkMost, work(drawn_.problem));
-    while (work(problem) > most && std::max(problem.queries, problem.keys) > 1) {
-      const Problem before = problem;
-      Index& longer = problem.queries > problem.keys ? problem.queries : problem.keys;
-      longer = (longer + 1) / 2;
-      follow_edit(problem, before);
-      if (accepts(problem)) continue;
-      problem = before;
-      return;
-    }
-  }
-
-  const Case& drawn_;
-  Needs needs_;
-  const Subject& subject_;
-  Operation operation_;
-  const ServedOperation& served_;
-  bool led_;
+  std::vector<std::vector<const Edit*>> declined_;  // by number of the dimension, alone
+  std::uint64_t asked_ = 0;                         // how often declines() was called
 };
 
 }  // namespace
+
+bool accepts(const Subject& subject, Operation operation, const Problem& problem) {
+  return invalidity(problem).empty() &&
+         (!subject.declines || !subject.declines(operation, problem));
+}
 
 Served probe(const Subject& subject) {
   Served served;
@@ -208,15 +175,6 @@ Served probe(const Subject& subject) {
     if (offers(subject, operation)) served.operations[n] = Search(subject, operation).run();
   }
   return served;
-}
-
-Case fitted(const Case& drawn, std::string_view property, const Subject& subject,
-            const Served& served) {
-  const auto operation = operation_for(property, drawn.problem, served);
-  if (!operation) return drawn;
-  return Fit(drawn, property, subject, *operation,
-             served.operations[static_cast<std::size_t>(*operation)])
-      .run();
 }
 
 }  // namespace attest
