@@ -23,8 +23,8 @@ bool never(const Needs&) {
 bool shows_all(const Needs& n) {
   return n.two_keys || n.many_rows || n.whole_tiles || n.sequence;
 }
-bool is_path(const Needs& n) {
-  return n.path;
+bool keeps_cache(const Needs& n) {
+  return n.path || n.stored_bits;
 }
 
 bool any(Operation) {
@@ -166,7 +166,7 @@ Dimension cache() {
                    to.cache = from.cache == to.input ? std::nullopt : from.cache;
                    to.scales = from.scales;
                  },
-                 values, is_path},
+                 values, keeps_cache},
                 stored, [](const Problem& p) -> std::string {
                   if (!p.cache) return "cache as input";
                   if (bytes_of(*p.cache) != 1) return fmt::format("cache={}", name_of(*p.cache));

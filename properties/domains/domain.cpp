@@ -188,6 +188,7 @@ Needs needs_of(std::string_view property) {
   needs.many_rows = property == "variance_scaling";
   needs.plain_scores = needs.two_keys || needs.many_rows;
   needs.one_hot = property == "recovered_weights";
+  needs.stored_bits = needs.plain_scores || needs.one_hot || property == "cached_work";
   needs.neighbours = property == "batch_independence";
   needs.no_attention = property == "append_writes_its_slots" ||
                        property == "projection_agreement" || property == "copied_pages";

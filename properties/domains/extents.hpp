@@ -26,6 +26,7 @@ struct Needs {
   bool narrow = false;        // caches of another format, with scales
   bool biased = false;        // projection: a bias in some
   bool turns = false;         // append: rope
+  bool stored_bits = false;   // caches hold the bits that were given: no other format, no scales
   bool path = false;          // from projection to decode, in a narrow cache
 };
 

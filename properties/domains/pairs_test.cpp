@@ -108,6 +108,27 @@ TEST(Pairs, PlannedCasesAreAcceptedAndHaveTheirFeaturesAndExtents) {
   }
 }
 
+TEST(Pairs, AKernelThatInsistsOnMuchAtOnceIsFound) {
+  // Four things at once, each of them rare.
+  const Subject subject = decode_only([](const Problem& p) {
+    return p.cache == Format::e4m3 && p.scales == Scales::token && p.page_size > 0 &&
+           p.input == Format::bf16;
+  });
+  const Served served = probe(subject);
+  const ServedOperation& there = served.of(Operation::decode);
+  ASSERT_TRUE(there.base);
+  EXPECT_FALSE(there.base->mask || there.base->bias || there.base->sinks) << "made plain";
+  EXPECT_TRUE(together(there.pairs, "causal", "splits"));
+  for (std::uint64_t n = 100; n < 200; ++n) {
+    const Case drawn = draw_case("convexity", 1, n);
+    EXPECT_TRUE(
+        accepts(subject, Operation::decode, fitted(drawn, "convexity", subject, served).problem));
+    const Case bits = draw_case("recovered_weights", 1, n);
+    EXPECT_EQ(fitted(bits, "recovered_weights", subject, served), bits)
+        << "it needs the bits that were given, which such a cache does not hold";
+  }
+}
+
 TEST(Pairs, WhatAPropertyNeedsIsNotPlannedAway) {
   const Subject subject = decode_only([](const Problem&) { return true; });
   const Served served = probe(subject);
