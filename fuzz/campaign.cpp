@@ -17,11 +17,11 @@
 
 #include "fuzz/confirmation.hpp"
 #include "fuzz/coverage.hpp"
+#include "fuzz/drawing.hpp"
 #include "fuzz/plan.hpp"
 #include "fuzz/setting.hpp"
 #include "fuzz/tally.hpp"
 #include "fuzz/ticket.hpp"
-#include "properties/domains/domain.hpp"
 #include "properties/domains/fitted.hpp"
 #include "reference/text.hpp"
 
@@ -41,10 +41,6 @@ constexpr std::uint64_t kDrawsMost = 64;
 // mistaken for one that accepts none once in 20,000 runs.
 constexpr std::uint64_t kDeclinedFirst = 3;
 constexpr std::uint64_t kOffered = kDeclinedFirst + 1;
-// Draws of one case are as far apart as indices of a campaign never are.
-constexpr int kDrawShift = 40;
-// An aimed case that was declined so often is drawn unaimed: its cell may be closed.
-constexpr std::uint64_t kAimedDraws = 3;
 // What failed and did not fail again closes a property too, but later: a flaw that comes and goes
 // may yet show twice in a row.
 constexpr std::uint64_t kUnreproducedMost = 8;
@@ -169,13 +165,9 @@ class Campaign {
   void check(const Subject& subject, Ticket& ticket) {
     ticket.setting = setting_for(subject, ticket);
     if (!ticket.drawn) return check_once(subject, ticket);
-    const std::string_view property = properties_[ticket.property]->name;
     for (std::uint64_t draw = 0; draw < kDrawsMost; ++draw) {
-      Case& drawn = ticket.test_case;
-      drawn = draw_case(property, options_.seed, ticket.draw_index + (draw << kDrawShift));
-      if (ticket.aim != nullptr && draw < kAimedDraws) drawn = aimed(drawn, *ticket.aim);
-      if (ticket.pair) drawn = planned(drawn, property, subject, served_, *ticket.pair + draw);
-      drawn = fitted(drawn, property, subject, served_);
+      ticket.test_case = case_of(ticket, properties_[ticket.property]->name, options_.seed, draw,
+                                 subject, served_);
       check_once(subject, ticket);
       const Verdict& verdict = ticket.seen.verdict;
       if (verdict.outcome != Outcome::declined) return;

@@ -12,8 +12,9 @@ constexpr std::uint64_t kRound = 8;  // cases of each property
 // The first of so many is not aimed: what nobody thought of is still drawn.
 constexpr std::uint64_t kUnaimedEvery = 4;
 constexpr std::uint64_t kAimedInRound = kRound - kRound / kUnaimedEvery;
-// Nothing is aimed before two rounds were planned by.
-constexpr std::uint64_t kFirstAimed = 2 * kRound;
+// Two rounds are needed to plan by; two more are left to hard cases, which a default gate then
+// tries to the last.
+constexpr std::uint64_t kFirstAimed = 4 * kRound;
 // Properties walk the plan of pairs from places so far apart, each one Problem after the other.
 constexpr std::uint64_t kPlanStep = 37;
 // Aimed cases are drawn by indices that no other case has.

@@ -15,7 +15,8 @@
 namespace attest {
 namespace {
 
-constexpr Index kKeysMost = 256;          // of an aimed case: a few tiles
+constexpr Index kKeysMost = 256;          // of an aimed case that was not drawn with far more
+constexpr Index kFarKeys = 512;           // from here on keys stay as drawn
 constexpr Index kProductsMost = 1 << 22;  // of an aimed case, as of those that are drawn
 constexpr std::uint64_t kMissesMost = 3;  // a cell that was never reached is then given up
 
@@ -106,16 +107,26 @@ void make_plain(Problem& p) {
   p.scale = default_scale(p.depth);
 }
 
-/// What usually decides which kernel is launched.
+/// What usually decides which kernel is launched. Extents that were drawn large stay: kernels treat
+/// some sizes apart, and the one that `alike` has is small.
 void take_shape(Problem& p, const Problem& alike, bool all) {
-  p.depth = alike.depth;
-  p.v_depth = alike.v_depth;
+  constexpr Index kWide = 128, kGroup = 16, kKvHeads = 4, kQueries = 256, kPage = 128;
+  const bool whole_chunks = alike.depth % 8 == 0 && alike.v_depth % 8 == 0;
+  const auto width = [&](Index drawn, Index small) {
+    if (drawn <= kWide) return small;
+    return whole_chunks ? drawn / 8 * 8 : drawn;
+  };
+  p.depth = width(p.depth, alike.depth);
+  p.v_depth = width(p.v_depth, alike.v_depth);
   p.layout = alike.layout;
   if (!all) return;
-  p.query_heads = alike.query_heads;
-  p.kv_heads = alike.kv_heads;
-  p.queries = alike.queries;
+  if (p.query_heads < kGroup * p.kv_heads && p.kv_heads < kKvHeads) {
+    p.query_heads = alike.query_heads;
+    p.kv_heads = alike.kv_heads;
+  }
+  if (p.queries < kQueries) p.queries = alike.queries;
   p.splits = alike.splits;
+  if (p.page_size >= kPage) return;
   p.page_size = alike.page_size;
   p.page_order = alike.page_order;
 }
@@ -123,7 +134,8 @@ void take_shape(Problem& p, const Problem& alike, bool all) {
 Case likened(const Case& drawn, const Aim& aim, bool all) {
   Case made = drawn;
   Problem& p = made.problem;
-  made.fill = "normal";
+  const bool far = p.keys > kFarKeys;
+  made.fill = far ? "rising_maxima" : "normal";
   take_shape(p, aim.alike.problem, all);
   make_plain(p);
   if (p.input != aim.input) p.output = is_narrow(aim.input) ? Format::bf16 : aim.input;
@@ -135,7 +147,7 @@ Case likened(const Case& drawn, const Aim& aim, bool all) {
     p.cache = aim.cache;
     if (is_narrow(aim.cache)) p.scales = kScales[drawn.seed / 2 % kScales.size()];
   }
-  p.keys = std::clamp<Index>(p.keys, 2, kKeysMost);
+  p.keys = far ? p.keys : std::clamp<Index>(p.keys, 2, kKeysMost);
   if (aim.whole_tiles) p.keys = (p.keys + kTileKeys - 1) / kTileKeys * kTileKeys;
   if (!aim.whole_tiles && p.keys % kTileKeys == 0) --p.keys;
   return made;

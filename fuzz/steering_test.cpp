@@ -81,6 +81,24 @@ TEST(Steering, AnAimedCaseIsLegalPlainAndOfTheFormats) {
   }
 }
 
+TEST(Steering, AnAimedCaseKeepsExtentsThatWereDrawnLarge) {
+  const auto aims = aims_of(seen_once(Sight::blind), Operation::decode, {}, 1000);
+  const auto kept = [&](std::string_view line, std::uint64_t seed) {
+    Case drawn = parse_case(line);
+    drawn.seed = seed;
+    return aimed(drawn, aims.front()).problem;
+  };
+  for (const std::uint64_t seed : {0, 1}) {
+    EXPECT_EQ(kept("q=33x1x1x4 kv=1x5x4", seed).batch, 33);
+    EXPECT_EQ(kept("q=1x16x1x4 kv=8x5x4", seed).kv_heads, 8);
+    EXPECT_EQ(kept("q=1x128x1x4 kv=1x5x4", seed).query_heads, 128);
+    EXPECT_EQ(kept("q=1x1x2x576 kv=1x5x512", seed).depth, 576);
+    EXPECT_EQ(kept("q=1x1x2x576 kv=1x5x512", seed).v_depth, 512);
+    EXPECT_EQ(kept("q=1x1x1x4 kv=1x5x4 page=512 order=1", seed).page_size, 512);
+    EXPECT_NEAR(static_cast<double>(kept("q=1x1x1x4 kv=1x40000x4", seed).keys), 40000, kTileKeys);
+  }
+}
+
 TEST(Plan, LosesNoIndexAndUsesNoneTwice) {
   Plan plan({&central(), &property_named("first")}, 0);
   std::set<std::uint64_t> plain, aimed, others;
@@ -104,12 +122,13 @@ TEST(Plan, AimsByWhatWasCountedTwoRoundsBefore) {
   Observation seen;
   seen.verdict.outcome = Outcome::holds;
   count_sight(run, central(), parse_case("q=1x1x2x8 kv=1x5x8"), seen);
-  for (std::uint64_t index = 1; index <= 8; ++index) plan.counted(index, run);
-  EXPECT_TRUE(plan.knows(23));
-  EXPECT_FALSE(plan.knows(24));
-  EXPECT_EQ(plan.aim(16), nullptr) << "one of four is drawn as ever";
-  ASSERT_NE(plan.aim(17), nullptr);
-  EXPECT_NE(plan.aim(17)->cell, plan.aim(18)->cell);
+  for (std::uint64_t index = 1; index <= 24; ++index) plan.counted(index, run);
+  EXPECT_TRUE(plan.knows(39));
+  EXPECT_FALSE(plan.knows(40));
+  EXPECT_EQ(plan.aim(31), nullptr) << "hard cases come first";
+  EXPECT_EQ(plan.aim(32), nullptr) << "one of four is drawn as ever";
+  ASSERT_NE(plan.aim(33), nullptr);
+  EXPECT_NE(plan.aim(33)->cell, plan.aim(34)->cell);
 }
 
 TEST(Steering, GivesEveryFormatItsSharpCases) {

@@ -1,5 +1,5 @@
 // A cache costs about the same wherever it lies, so nothing here looks at what a case costs, but
-// for the whole path, whose projections do.
+// for large pages, and for the whole path, whose projections do.
 #include "properties/domains/caches.hpp"
 
 #include <algorithm>
@@ -14,9 +14,34 @@ namespace {
 
 constexpr Index kOrdersMost = 5;  // a few permutations; 0 is none
 
-void draw_pages(Problem& p) {
+/// Elements of k and v that are stored with so many tokens.
+double stored(const Problem& p, Index tokens) {
+  return static_cast<double>(p.batch * p.kv_heads * tokens) *
+         static_cast<double>(p.depth + p.v_depth);
+}
+
+/// Tokens on two pages, where that costs little.
+void reach_second_page(Problem& p) {
+  constexpr double kProductsMost = 3e5;
+  const Index keys = p.page_size + pick_between(1, p.page_size);
+  const Index rows = p.query_heads / p.kv_heads * p.queries;
+  if (p.keys > p.page_size || stored(p, keys) * static_cast<double>(rows) > kProductsMost) return;
+  p.keys = keys;
+  if (p.key_lengths.empty()) return;
+  p.key_lengths.front() = keys;
+}
+
+void draw_pages(Problem& p, const Needs& needs) {
+  constexpr double kPageMost = 1 << 15;  // elements: a page is also what one step of work is
+  const bool large = chance(30);
   p.page_size = pick({Index{1}, Index{3}, Index{4}, Index{16}, Index{32}, Index{64}});
+  if (large) {
+    const Index size = pick({Index{128}, Index{256}, Index{512}});
+    if (stored(p, size) <= kPageMost * static_cast<double>(p.batch)) p.page_size = size;
+  }
   p.page_order = pick_between(0, kOrdersMost);
+  const bool free_keys = !needs.path && !needs.sequence && !needs.two_keys;
+  if (large && free_keys && chance(60)) reach_second_page(p);
 }
 
 /// Little room beyond what the window needs, so that tokens are overwritten.
@@ -69,7 +94,7 @@ void draw_cache(Problem& p, const Needs& needs) {
     if (!needs.pages && chance(25)) {
       draw_ring(p, needs);
     } else if (needs.pages || chance(75)) {
-      draw_pages(p);
+      draw_pages(p, needs);
     }
     if (needs.narrow && !needs.path && chance(60)) {
       draw_narrow(p);

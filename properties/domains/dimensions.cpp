@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "properties/domains/dimension_rows.hpp"
 #include "reference/formats.hpp"
 #include "reference/text.hpp"
 #include "reference/validity.hpp"
@@ -14,104 +15,7 @@
 namespace attest {
 namespace {
 
-using Edit = std::function<void(Problem&)>;
-using Edits = std::vector<Edit>;
-
-bool never(const Needs&) {
-  return false;
-}
-bool shows_all(const Needs& n) {
-  return n.two_keys || n.many_rows || n.whole_tiles || n.sequence;
-}
-bool keeps_cache(const Needs& n) {
-  return n.path || n.stored_bits;
-}
-
-bool any(Operation) {
-  return true;
-}
-bool attention(Operation operation) {
-  return operation == Operation::prefill || operation == Operation::decode;
-}
-bool biased(Operation operation) {
-  return attention(operation) || operation == Operation::projection;
-}
-bool decode(Operation operation) {
-  return operation == Operation::decode;
-}
-bool append(Operation operation) {
-  return operation == Operation::append;
-}
-bool cached(Operation operation) {
-  return decode(operation) || append(operation);
-}
-bool stored(Operation operation) {
-  return cached(operation) || operation == Operation::copy_pages;
-}
-bool sequences(Operation operation) {
-  return attention(operation) || append(operation);
-}
-bool heads_and_rows(Operation operation) {
-  return operation != Operation::projection;
-}
-
-using Word = std::function<std::string(const Problem&)>;
-
-/// A row whose kinds of values are drawn in pairs, and, where it has extents too, each extent once.
-Dimension paired(Dimension row, bool (*asked_by)(Operation), Word kind, Word word = {}) {
-  row.asked_by = asked_by;
-  row.word = word ? std::move(word) : kind;
-  row.kind = std::move(kind);
-  return row;
-}
-
-/// A row of extents: pairs of them would say little, so each is drawn once.
-Dimension single(Dimension row, bool (*asked_by)(Operation), Word word) {
-  row.asked_by = asked_by;
-  row.word = std::move(word);
-  return row;
-}
-
-/// "causal", "no causal".
-template <class Present>
-Word has(std::string_view name, Present present) {
-  return [name, present](const Problem& p) {
-    return present(p) ? std::string(name) : fmt::format("no {}", name);
-  };
-}
-
-template <auto kField>
-Word number(std::string_view name) {
-  return [name](const Problem& p) { return fmt::format("{}={}", name, p.*kField); };
-}
-
-template <auto kField>
-Word choice(std::string_view name) {
-  return [name](const Problem& p) { return fmt::format("{}={}", name, name_of(p.*kField)); };
-}
-
-template <auto kField>
-void take_field(Problem& to, const Problem& from) {
-  to.*kField = from.*kField;
-}
-
-template <auto kField, class... Values>
-Edits set_to(Values... values) {
-  using Field = std::remove_reference_t<decltype(Problem{}.*kField)>;
-  return {Edit([values](Problem& p) { p.*kField = static_cast<Field>(values); })...};
-}
-
-template <auto kField, class... Values>
-Dimension field(std::string_view name, bool (*fixed)(const Needs&), Values... values) {
-  return {name, take_field<kField>, set_to<kField>(values...), fixed};
-}
-
-template <bool Problem::*kField>
-Dimension flag(std::string_view name, bool (*fixed)(const Needs&),
-               bool (*asked_by)(Operation) = attention) {
-  return paired(field<kField>(name, fixed, false, true), asked_by,
-                has(name, [](const Problem& p) { return p.*kField; }));
-}
+using namespace rows;
 
 Dimension formats() {
   Edits values;

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <span>
+#include <tuple>
+#include <utility>
 
 #include "properties/domains/draw.hpp"
 
@@ -21,7 +23,18 @@ constexpr Index kGroups[] = {1, 1, 2, 3, 4, 5, 6, 8, 12};
 constexpr Index kCounts[] = {1, 2, 3};  // batch entries, KV heads
 constexpr Index kDepthMost = 256;
 constexpr Index kGroupMost = 16;
-constexpr double kWorkMost = 4e6;  // of one case, in multiplications
+// Where one extent is far larger than the rest: what kernels have instances, loops or index types
+// of their own for. 576 by 512 is latent attention; 2^15 and 2^16 end 16-bit indices.
+constexpr Index kLong[] = {128, 256, 512, 513, 1024, 1025, 2048, 2049, 4096};
+constexpr Index kFar[] = {8192, 16384, 32768, 32769, 33000, 40000};
+constexpr Index kManyEntries[] = {9, 16, 17, 32, 33, 64};
+constexpr Index kManyKvHeads[] = {4, 8, 8, 16};
+constexpr Index kWideGroups[] = {16, 32, 64, 128};
+constexpr std::pair<Index, Index> kWide[] = {{192, 192}, {192, 128}, {256, 256}, {320, 320},
+                                             {512, 512}, {576, 512}, {576, 576}};
+constexpr Index kWideMost = 576;
+constexpr Index kManyRows = 10'240;  // heads times tokens, more than a grid of the tokens alone
+constexpr double kWorkMost = 4e6;    // of one case, in multiplications
 
 /// The next smaller element of a sorted list, or `value` when there is none.
 Index lowered(std::span<const Index> list, Index value) {
@@ -96,8 +109,38 @@ void lower_one(Problem& p, const Needs& needs) {
 }
 
 Index draw_long() {
-  return chance(50) ? pick({Index{128}, Index{256}, Index{512}, Index{513}, Index{1024}})
-                    : pick_between(130, 1024);
+  return chance(60) ? pick(kLong) : pick_between(130, 4096);
+}
+
+void draw_many_heads(Problem& p) {
+  p.kv_heads = chance(60) ? pick(kManyKvHeads) : pick_between(3, 7);
+  p.query_heads = p.kv_heads * pick_between(1, 4);
+}
+
+void draw_wide_group(Problem& p) {
+  p.kv_heads = pick_between(1, 2);
+  p.query_heads = p.kv_heads * (chance(60) ? pick(kWideGroups) : pick_between(4, 2 * kGroupMost));
+  p.queries = pick_between(1, 2);
+}
+
+void draw_wide_rows(Problem& p) {
+  if (chance(60)) {
+    std::tie(p.depth, p.v_depth) = pick(kWide);
+    return;
+  }
+  p.depth = pick_between(129, chance(70) ? kDepthMost : kWideMost);
+  p.v_depth = chance(50) ? p.depth : pick_between(1, kDepthMost);
+}
+
+/// Rows of all heads and entries together, each of them small.
+void draw_many_rows(Problem& p, const Needs& needs) {
+  p.keys = pick_between(1, 3);
+  p.depth = pick({Index{1}, Index{2}, Index{8}});
+  p.v_depth = pick({Index{1}, Index{2}, Index{8}});
+  p.kv_heads = pick({Index{1}, Index{2}, Index{8}});
+  p.query_heads = p.kv_heads * pick({Index{4}, Index{8}, Index{16}});
+  if (needs.few_queries) p.batch = kManyRows / (4 * p.query_heads);
+  p.queries = kManyRows / (p.batch * p.query_heads) + pick_between(0, 1);
 }
 
 /// One extent far larger than the rest: these cases cost little as they are and are not lowered.
@@ -108,29 +151,35 @@ void draw_one_large(Problem& p, const Needs& needs) {
   p.keys = pick_between(1, 17);
   p.depth = pick_between(1, 8);
   p.v_depth = pick_between(1, 8);
-  switch (pick_between(free_lengths ? 0 : 2, 6)) {
+  switch (pick_between(free_lengths ? 0 : 4, 11)) {
     case 0:
-      p.queries = pick_between(1, 2);
-      p.keys = draw_long();
-      break;
     case 1:
-      if (!needs.few_queries) p.queries = draw_long();
+      p.queries = pick_between(1, 2);
+      p.keys = chance(60) ? draw_long() : chance(75) ? pick(kFar) : pick_between(4097, 40'000);
       break;
     case 2:
-      p.batch = pick_between(3, 8);
-      p.query_heads = p.kv_heads = pick_between(1, 2);
+      if (!needs.few_queries) p.queries = draw_long();
       break;
     case 3:
-      p.kv_heads = pick_between(3, 6);
-      p.query_heads = p.kv_heads * pick_between(1, 4);
+      if (chance(50)) draw_many_rows(p, needs);
       break;
     case 4:
-      p.kv_heads = pick_between(1, 2);
-      p.query_heads = p.kv_heads * pick_between(4, kGroupMost);
+    case 5:
+      p.batch = chance(40)   ? pick_between(3, 8)
+                : chance(60) ? pick(kManyEntries)
+                             : pick_between(9, 64);
+      p.query_heads = p.kv_heads = pick_between(1, 2);
+      break;
+    case 6:
+    case 7:
+      draw_many_heads(p);
+      break;
+    case 8:
+    case 9:
+      draw_wide_group(p);
       break;
     default:
-      p.depth = chance(50) ? pick({Index{192}, Index{256}}) : pick_between(129, kDepthMost);
-      p.v_depth = chance(50) ? p.depth : pick_between(1, kDepthMost);
+      draw_wide_rows(p);
   }
 }
 
@@ -150,7 +199,7 @@ void draw_any(Problem& p, const Needs& needs) {
 }
 
 void draw_within_budget(Problem& p, const Needs& needs) {
-  const bool one_large = !needs.many_rows && chance(18);
+  const bool one_large = !needs.many_rows && chance(30);
   one_large ? draw_one_large(p, needs) : draw_any(p, needs);
   if (needs.sequence) p.keys = p.queries;
   if (needs.two_keys) p.keys = 2;

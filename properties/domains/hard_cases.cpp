@@ -1,6 +1,11 @@
 // Tables of case lines. Each line is the smallest input that shows the mistake named beside it.
 #include "properties/domains/hard_cases.hpp"
 
+#include <map>
+#include <vector>
+
+#include "properties/domains/turns.hpp"
+
 namespace attest {
 namespace {
 
@@ -238,25 +243,138 @@ constexpr std::string_view kCachedWork[] = {
     "q=2x2x1x4 kv=2x128x8 in=f16 out=f16 fill=normal",
 };
 
+// Sizes that kernels treat apart: with instances, loops or index types of their own. One extent is
+// large, sometimes two; the rest is small.
+constexpr std::string_view kAttentionSizes[] = {
+    "q=9x8x1x4 kv=8x3x4 fill=normal",                               // many entries, eight KV heads
+    "q=1x32x2x192 kv=1x5x128 in=bf16 out=bf16 causal fill=normal",  // a wide group, two widths
+};
+
+constexpr std::string_view kPrefillSizes[] = {
+    "q=17x8x1x4 kv=8x3x4 fill=normal",                            // batch and KV heads
+    "q=1x32x1x4 kv=1x2049x4 fill=rising_maxima",                  // a wide group over many keys
+    "q=1x1x1x2 kv=1x33000x2 fill=previous_token",                 // keys beyond 15 bits
+    "q=1x16x640x2 kv=1x2x1 fill=normal",                          // 10,240 rows
+    "q=1x1x2x192 kv=1x3x128 fill=normal",                         // two widths
+    "q=33x4x1x8 kv=4x5x8 in=f16 out=f16 fill=normal",             // batch and KV heads
+    "q=1x64x1x8 kv=1x1030x8 in=bf16 out=f32 fill=rising_maxima",  // a wide group over many keys
+    "q=1x1x1x8 kv=1x33000x8 in=f16 out=f32 fill=previous_token",  // keys beyond 15 bits
+    "q=1x2x1030x8 kv=1x3x8 in=bf16 out=f32 fill=normal",          // many queries
+    "q=1x1x3x192 kv=1x33x192 in=bf16 out=bf16 fill=normal",       // wide
+    "q=1x8x2x256 kv=8x3x256 in=f16 out=f32 fill=normal",     // the widest of most, eight KV heads
+    "q=1x16x1x576 kv=1x5x512 in=bf16 out=bf16 fill=normal",  // latent attention
+    "q=1x1x2x4 kv=1x3x4 causal spare=2 fill=ramp",           // stale slots
+};
+
+constexpr std::string_view kDecodeSizes[] = {
+    "q=17x8x1x4 kv=8x3x4 fill=normal",                      // batch and KV heads
+    "q=1x32x1x4 kv=1x2049x4 splits=3 fill=rising_maxima",   // a wide group over many keys
+    "q=1x1x1x2 kv=1x33000x2 splits=5 fill=previous_token",  // keys beyond 15 bits
+    "q=1x2x1x192 kv=1x3x128 fill=normal",                   // two widths
+    "q=1x2x1x4 kv=1x300x4 page=256 order=1 splits=2 fill=rising_maxima",  // large pages
+    "q=1x2x1x4 kv=2x600x4 page=512 order=1 fill=previous_token",          // the largest
+    "q=33x16x1x8 kv=4x5x8 in=f16 out=f16 fill=normal",                    // batch and KV heads
+    "q=1x64x1x8 kv=1x1030x8 in=bf16 out=f32 splits=2 fill=rising_maxima",
+    "q=1x4x1x8 kv=1x33000x8 in=f16 out=f32 splits=3 fill=previous_token",  // keys beyond 15 bits
+    "q=1x32x1x8 kv=8x130x8 in=bf16 out=f32 cache=e4m3 scales=head page=128 order=1",
+    "q=1x128x1x192 kv=1x3x192 in=bf16 out=bf16 fill=normal",  // the widest group, wide
+    "q=1x4x1x256 kv=1x33x256 in=f16 out=f32 fill=normal",     // the widest of most
+    "q=1x16x1x576 kv=1x5x512 in=bf16 out=bf16 fill=normal",   // latent attention
+};
+
+constexpr std::string_view kAppendSizes[] = {
+    "q=17x8x1x4 kv=8x3x4 spare=4 chunk=3",     // batch and KV heads
+    "q=1x1x1x2 kv=1x32767x2 spare=4 chunk=3",  // tokens beyond 15 bits
+    "q=2x2x1x4 kv=2x300x4 page=256 order=1 spare=260 chunk=230 kv_len=300,20",  // large pages
+    "q=1x8x1x2 kv=8x1x2 spare=1300 chunk=1290",                                 // 10,320 rows
+    "q=1x1x1x192 kv=1x2x128 in=bf16 spare=3 chunk=3",                           // two widths
+    "q=33x1x1x8 kv=1x2x8 in=f16 spare=3 chunk=2 page=128",                      // many entries
+    "q=1x1x1x576 kv=1x2x512 in=bf16 spare=3 chunk=2",                           // latent attention
+    "q=1x8x1x8 kv=8x130x8 in=bf16 spare=9 chunk=5 cache=e4m3 scales=token page=128 order=1",
+    "q=1x4x1x256 kv=4x2x256 in=f16 spare=3 chunk=3 cache=i8 scales=head rope=halves",
+};
+
+constexpr std::string_view kCopiesSizes[] = {
+    "q=1x8x1x4 kv=8x1x4 page=16 order=1",                           // eight KV heads
+    "q=1x1x1x4 kv=1x1x8 page=256 order=1",                          // large pages
+    "q=1x1x1x8 kv=1x1x8 in=bf16 page=512 order=2",                  // the largest
+    "q=1x4x1x8 kv=4x1x8 cache=e4m3 scales=token page=128 order=1",  // large pages
+    "q=1x1x1x192 kv=1x1x128 in=f16 page=4 order=1",                 // two widths
+    "q=1x1x1x576 kv=1x1x512 in=bf16 page=2 order=3",                // latent attention
+};
+
+constexpr std::string_view kProjectionSizes[] = {
+    "q=33x1x2x8 kv=1x5x1",                                // many entries
+    "q=1x1x1030x5 kv=1x3x1",                              // many rows
+    "q=1x1x3x576 kv=1x9x1 fill=normal",                   // a long sum
+    "q=1x1x2x4 kv=1x2049x1",                              // many columns
+    "q=17x1x2x8 kv=1x16x1 in=f16 out=f16",                // many entries
+    "q=1x1x1030x8 kv=1x8x1 in=bf16 out=f32",              // many rows
+    "q=1x1x3x1032 kv=1x16x1 in=f16 out=f32 fill=normal",  // a long sum
+    "q=1x1x2x8 kv=1x2056x1 in=bf16 out=bf16",             // many columns
+};
+
+constexpr std::string_view kNeighboursSizes[] = {
+    "q=9x8x1x4 kv=8x3x4 fill=normal",  // many entries and heads
+    "q=2x32x1x8 kv=1x130x8 in=bf16 out=bf16 page=128 order=1 fill=normal",  // a wide group
+};
+
+constexpr std::string_view kCompanySizes[] = {
+    "q=9x8x1x4 kv=8x3x4 fill=normal",                               // many entries and heads
+    "q=2x64x1x8 kv=1x1030x8 in=bf16 out=f32 splits=2 fill=normal",  // a wide group over many keys
+};
+
+constexpr std::string_view kSequenceSizes[] = {
+    "q=9x8x5x4 kv=8x5x4 causal chunk=2 spare=2 fill=ramp",  // many entries and heads
+    "q=1x32x5x192 kv=1x5x128 causal in=bf16 out=bf16 chunk=2 spare=2 fill=normal",  // a wide group
+};
+
+struct Table {
+  std::string_view property;
+  std::span<const std::string_view> lines, sizes;
+};
+
+constexpr Table kTables[] = {
+    {"oracle_agreement", kAttention, kPrefillSizes},
+    {"decode_agreement", kDecode, kDecodeSizes},
+    {"batch_independence", kNeighbours, kNeighboursSizes},
+    {"batch_invariance", kCompany, kCompanySizes},
+    {"rerun", kOrders, {}},
+    {"visible_nonfinite", kNonfinite, {}},
+    {"cached_equals_recomputed", kSequence, kSequenceSizes},
+    {"append_writes_its_slots", kAppend, kAppendSizes},
+    {"copied_pages", kCopies, kCopiesSizes},
+    {"quantised_path", kPath, {}},
+    {"projection_agreement", kProjection, kProjectionSizes},
+    {"effective_scale", kTwoKeys, {}},
+    {"variance_scaling", kSigns, {}},
+    {"no_score_matrix", kScores, {}},
+    {"work_grows_with_scores", kGrowth, {}},
+    {"cached_work", kCachedWork, {}},
+};
+constexpr Table kOthers = {"", kAttention, kAttentionSizes};
+
+using Lines = std::vector<std::string_view>;
+
+Lines lines_of(const Table& table) {
+  Lines lines(table.lines.begin(), table.lines.end());
+  // Prefill has no parts: to it a line with some is one that it has already.
+  if (table.property == "oracle_agreement") {
+    std::erase_if(lines, [](std::string_view line) { return line.find(" splits=") < line.size(); });
+  }
+  return by_turns(lines, table.sizes);
+}
+
 }  // namespace
 
 std::span<const std::string_view> hard_cases(std::string_view property) {
-  if (property == "decode_agreement") return kDecode;
-  if (property == "batch_independence") return kNeighbours;
-  if (property == "batch_invariance") return kCompany;
-  if (property == "rerun") return kOrders;
-  if (property == "visible_nonfinite") return kNonfinite;
-  if (property == "cached_equals_recomputed") return kSequence;
-  if (property == "append_writes_its_slots") return kAppend;
-  if (property == "copied_pages") return kCopies;
-  if (property == "quantised_path") return kPath;
-  if (property == "projection_agreement") return kProjection;
-  if (property == "effective_scale") return kTwoKeys;
-  if (property == "variance_scaling") return kSigns;
-  if (property == "no_score_matrix") return kScores;
-  if (property == "work_grows_with_scores") return kGrowth;
-  if (property == "cached_work") return kCachedWork;
-  return kAttention;
+  static const auto all = [] {
+    std::map<std::string_view, Lines> made{{kOthers.property, lines_of(kOthers)}};
+    for (const Table& table : kTables) made.emplace(table.property, lines_of(table));
+    return made;
+  }();
+  const auto found = all.find(property);
+  return found == all.end() ? all.at(kOthers.property) : found->second;
 }
 
 }  // namespace attest

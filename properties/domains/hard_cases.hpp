@@ -6,7 +6,8 @@
 
 namespace attest {
 
-/// Case lines for the named property, hardest first; few enough that a short gate tries them all.
+/// Case lines for the named property, kernels of every kind among the first; few enough that a
+/// short gate tries them all.
 std::span<const std::string_view> hard_cases(std::string_view property);
 
 }  // namespace attest

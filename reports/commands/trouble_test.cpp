@@ -93,7 +93,7 @@ TEST_F(Trouble, AVerdictSurvivesAReaderThatLeaves) {
             0);
   EXPECT_EQ(left("code.txt"), "1\n") << left("err.txt");
   EXPECT_FALSE(read_run_json(folder_ / "attest-report" / "run.json").findings.empty());
-  shell("{ " + attest() + " list 2>err.txt; echo $? >code.txt; } | true");
+  shell("{ sleep 1; " + attest() + " list 2>err.txt; echo $? >code.txt; } | true");
   EXPECT_EQ(left("code.txt"), "2\n") << "not a signal's";
 }
 
