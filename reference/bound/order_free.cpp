@@ -139,6 +139,7 @@ struct Column {
   double stretched = 0;    // sum of pi (1 + Theta) |v|
   double subnormal_p = 0;  // sum of the |v| that meet what is lost of subnormal weights
   double aligned = 0;      // what tensor cores see of `stretched` beyond it
+  double raised = 0;       // and of one |v| at most
   double met = 0;          // by how much flushing may be multiplied
   bool finite = true;
 };
@@ -167,6 +168,7 @@ std::vector<Column> columns_of(const Row& row, const Scores& scores, const Weigh
       column.stretched += stretch * size;
       const double seen = v.sizes_of(key.j)[c];
       column.aligned += stretch * (seen - size);
+      column.raised = std::max(column.raised, seen - size);
       column.largest = std::max(column.largest, size);
       column.met = std::max(column.met, met_by_flushed(value, factor));
       column.low = std::min(column.low, value);
@@ -214,7 +216,7 @@ ElementBound bound_of(const Row& row, const Weights& w, const Column& column) {
                             : row.path.sums_cast ? (1 + w.cast) / (1 - w.cast) - 1
                                                  : w.cast;
   double deviation = column.high - column.low, mean = column.largest, size = column.largest;
-  double sum = 1, extra = row.path.tensor_step == 0 ? 0 : smallest_normal(row.problem.input);
+  double sum = 1, extra = column.raised;
   if (w.small_theta()) {
     // Not used otherwise, and then perhaps no number: inf * 0.
     deviation = std::min(deviation, column.deviation / (1 - w.theta_mean));

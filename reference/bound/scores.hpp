@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "reference/operand_formats.hpp"
 #include "reference/oracle/exact.hpp"
 #include "reference/subject.hpp"
 #include "reference/values.hpp"
@@ -69,13 +70,17 @@ Scores scores_of(const Row& row, const Rows& q, const Rows& k, bool follow = fal
 template <class Visit>
 void for_each_row(const Problem& p, const Values& values, const PrecisionPath& path, Visit visit) {
   const Index group = p.query_heads / p.kv_heads;
-  const auto operand = path.tensor_step != 0 ? std::optional(p.input) : std::nullopt;
+  const auto taken = [&](Format operand) {
+    return path.tensor_step != 0 ? std::optional(operand) : std::nullopt;
+  };
   for (Index b = 0; b < p.batch; ++b) {
     for (Index kv_head = 0; kv_head < p.kv_heads; ++kv_head) {
-      const Rows k = rows_of(values.k, values.k_scales, b, kv_head, key_length(p, b), operand);
-      const Rows v = rows_of(values.v, values.v_scales, b, kv_head, key_length(p, b), operand);
+      const Rows k =
+          rows_of(values.k, values.k_scales, b, kv_head, key_length(p, b), taken(k_operand(p)));
+      const Rows v = rows_of(values.v, values.v_scales, b, kv_head, key_length(p, b),
+                             taken(v_operand(p, path)));
       for (Index h = kv_head * group; h < (kv_head + 1) * group; ++h) {
-        const Rows q = rows_of(values.q, {}, b, h, query_length(p, b), operand);
+        const Rows q = rows_of(values.q, {}, b, h, query_length(p, b), taken(q_operand(p)));
         for (Index i = 0; i < query_length(p, b); ++i) {
           visit(Row{p, values, path, b, h, i}, q, k, v, row_number(p, b, h, i));
         }

@@ -2,6 +2,7 @@
 #include "reference/model/model.hpp"
 
 #include "reference/model/row.hpp"
+#include "reference/operand_formats.hpp"
 #include "reference/oracle/exact.hpp"
 
 namespace attest {
@@ -17,14 +18,13 @@ Plan::Plan(const Problem& its_problem, const Values& its_values, const Precision
   division.exact = row_sum.exact;
   if (has(Defect::sum_in_f16)) row_sum.format = Format::f16;
 
-  const Format cache = cache_format(problem);
-  q_format = operand_format(problem.input, cache);
-  k_format = operand_format(cache, problem.input);
-  p_format = exact(Stage::p_cast) ? Format::f32 : operand_format(path.p_format, cache);
-  v_format = operand_format(cache, path.p_format);
+  q_format = q_operand(problem);
+  k_format = k_operand(problem);
+  p_format = exact(Stage::p_cast) ? Format::f32 : p_operand(problem, path);
+  v_format = v_operand(problem, path);
   const Index step = model.freedom.tensor_step > 0 ? model.freedom.tensor_step : path.tensor_step;
   score_core = tensor_core(step, q_format, k_format);
-  value_core = tensor_core(step, operand_format(path.p_format, cache), v_format);
+  value_core = tensor_core(step, p_operand(problem, path), v_format);
 
   scale = static_cast<double>(problem.scale) * (has(Defect::scale_off) ? 1 + 0x1p-13 : 1);
   plain = path.scores_format == Format::f32 && problem.softcap == 0 && !values.bias &&

@@ -106,6 +106,37 @@ TEST(Model, IsNeverRefusedOnItsDeclaration) {
   for (std::size_t s = 0; s < rows.size(); ++s) EXPECT_GT(rows[s], 10000) << kStrengthNames[s];
 }
 
+/// Tensor cores align a subnormal v by the format of the cache, whatever the inputs are.
+TEST(Model, IsNotRefusedWhereInputsAndCacheHaveTwoFormats) {
+  std::mt19937_64 random(5);
+  Index judged = 0;
+  for (int turn = 0; turn < 1500; ++turn) {
+    Problem problem = random_problem(random, 12);
+    problem.input = turn % 2 == 0 ? Format::bf16 : Format::f16;
+    problem.cache = turn % 2 == 0 ? Format::f16 : Format::bf16;
+    problem.output = Format::f32;
+    problem.scales = Scales::none;
+    Values values = random_values(problem, random);
+    scale_tensor(values.v, std::ldexp(1.0, -12 - turn / 2 % 12));
+    if (turn % 5 == 0) scale_tensor(values.k, 0x1p-15);
+    PrecisionPath path = random_path(problem, random);
+    if (path.tensor_step == 0) continue;
+    const Model model = {.freedom = random_freedom(path, random)};
+    const Modelled got = model_attention(problem, values, path, model);
+    const Truth truth = exact_attention(problem, values);
+    for (const Strength strength : {Strength::order_free, Strength::running, Strength::quantised}) {
+      const Acceptance accepted = acceptance_around(truth, problem, values, path, strength);
+      for (std::size_t n = 0; n < got.o.size(); ++n) {
+        if (accepted.o.radius[n] != kInfinity) ++judged;
+        ASSERT_TRUE(accepted.o.accepts(got.o[n], n))
+            << print(problem) << " | " << print(path) << " element " << n << ": "
+            << accepted.o.error_of(got.o[n], n) / accepted.o.radius[n] << " radii off";
+      }
+    }
+  }
+  EXPECT_GT(judged, 50000);
+}
+
 /// Two ways to the same number: the quantised bound's centre, and the model in which nothing rounds
 /// but P. They differ by what double rounds, 2^-29 of what the bound allows f32 for the same.
 TEST(Model, RoundsPAsTheQuantisedBoundDoes) {

@@ -87,12 +87,6 @@ TensorCore tensor_core(Index step, Format a, Format b) {
   return {step, 25, 24, -133};
 }
 
-Format operand_format(Format own, Format other) {
-  if (bytes_of(own) != 1) return own;
-  if (bytes_of(other) != 1) return other;
-  return own == Format::i8 || other == Format::i8 ? Format::f16 : own;
-}
-
 double tensor_sum(const TensorCore& core, double sum, const Operands& a, std::size_t a_first,
                   const Operands& b, std::size_t b_first, std::size_t count) {
   const auto step = static_cast<std::size_t>(core.step);

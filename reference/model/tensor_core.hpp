@@ -30,10 +30,6 @@ struct TensorCore {
 /// Hopper and later. Where both operands have 8 bits it is Ada's (16) or Hopper's wgmma (32).
 TensorCore tensor_core(Index step, Format a, Format b);
 
-/// What an operand is when it meets one of `other`: a number of 8 bits is widened first, exactly,
-/// unless both have 8, and integers always.
-Format operand_format(Format own, Format other);
-
 /// sum + a.b over `count` neighbours, `core.step` at a time in rising order.
 /// Domain: sum is an f32 number. Error: none against the sources for 16-bit operands, subnormal
 /// ones included. A P that is no number of a format (a stage made exact) is cut like any other.

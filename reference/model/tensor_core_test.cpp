@@ -9,6 +9,7 @@
 #include <random>
 
 #include "reference/formats.hpp"
+#include "reference/operand_formats.hpp"
 
 namespace attest {
 namespace {

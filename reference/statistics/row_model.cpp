@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "reference/formats.hpp"
+#include "reference/operand_formats.hpp"
 #include "reference/oracle/exact.hpp"
 #include "reference/statistics/order_of_work.hpp"
 #include "reference/statistics/single_roundings.hpp"
@@ -298,19 +299,18 @@ Head::Head(const Problem& p, const Values& all, const PrecisionPath& declared, I
            Index kv_head, Index tensor_step)
     : problem(p), values(all), path(declared) {
   const Format cache = cache_format(p), weights = path.p_format;
-  const Format k_format = operand_format(cache, p.input), v_format = operand_format(cache, weights);
   if (path.tensor_step != 0) {
     const Index step = tensor_step != 0 ? tensor_step : path.tensor_step;
-    scores = tensor_core(step, operand_format(p.input, cache), k_format);
+    scores = tensor_core(step, q_operand(p), k_operand(p));
     weighted = tensor_core(step, weights, cache);
   }
-  q_least = smallest_normal(operand_format(p.input, cache));
-  p_least = smallest_normal(operand_format(weights, cache));
+  q_least = smallest_normal(q_operand(p));
+  p_least = smallest_normal(p_operand(p, path));
   const Index count = key_length(p, b);
   k = sized(static_cast<std::size_t>(p.depth), static_cast<std::size_t>(count),
-            smallest_normal(k_format));
+            smallest_normal(k_operand(p)));
   v = sized(static_cast<std::size_t>(count), static_cast<std::size_t>(p.v_depth),
-            smallest_normal(v_format));
+            smallest_normal(v_operand(p, path)));
   for (Index j = 0; j < count; ++j) {
     k_scale.push_back(scale_at(values.k_scales, b, kv_head, j));
     v_scale.push_back(scale_at(values.v_scales, b, kv_head, j));
