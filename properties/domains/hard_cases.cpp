@@ -45,7 +45,6 @@ constexpr std::string_view kAttention[] = {
     "q=1x1x2x192 kv=1x3x160 in=bf16 out=f32 fill=normal",                // wide, another output
     "q=1x8x1x4 kv=1x2x4 softcap=0.25 scale=16 fill=normal",              // group, cap and scale
     "q=1x1x2x4 kv=1x5x4 bias fill=low_bias",                             // a bias that is no -inf
-    "q=1x1x2x4 kv=1x1x4 causal empty_lse=plus_inf fill=ramp",            // LSE of an empty row
     // Rows that matrix units take: tiles of 64 by 64, or by 32 where rows are wide.
     "q=1x1x65x8 kv=1x65x8 in=bf16 out=bf16 causal fill=ramp",     // diagonal
     "q=1x2x17x72 kv=1x129x24 in=f16 out=f32 fill=normal",         // half a step of 16
@@ -133,7 +132,6 @@ constexpr std::string_view kDecode[] = {
     "q=2x2x2x8 kv=2x7x8 in=bf16 out=bf16 cache=e4m3 scales=token page=4 order=3 fill=normal",
     "q=1x1x1x4 kv=1x5x4 cache=bf16 fill=normal",        // wider queries than keys
     "q=1x1x1x4 kv=1x17x4 bias splits=2 fill=low_bias",  // a bias that is no -inf
-    "q=1x1x2x4 kv=1x1x4 causal empty_lse=plus_inf fill=ramp",
     // Heads that matrix units take together: 16 rows by tiles of 64 keys, or 32 where rows are
     // wide.
     "q=1x4x1x8 kv=1x200x8 in=f16 out=f32 fill=rising_maxima",      // rescale
