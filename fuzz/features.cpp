@@ -54,6 +54,7 @@ constexpr std::array kFeatures{
     Feature{"empty_lse_plus_inf",
             [](const Problem& p) { return p.empty_lse == EmptyLse::plus_inf; }},
     Feature{"strided", [](const Problem& p) { return p.strided != 0; }},
+    Feature{"far_strides", is_far},
     Feature{"layout_bthd", [](const Problem& p) { return p.layout == Layout::bthd; }},
 };
 

@@ -75,7 +75,7 @@ void read_window(const Piece& value, const Word& word, Case& into) {
 
 std::string strided_text(std::uint32_t strided) {
   std::string text;
-  for (std::size_t n = 0; n < kStridedCount; ++n) {
+  for (std::size_t n = 0; n < kStridedWords; ++n) {
     if ((strided >> n & 1U) == 0) continue;
     text += (text.empty() ? "" : ",") + std::string(strided_names()[n]);
   }
@@ -244,7 +244,7 @@ const Key kKeys[] = {
     {{"strided", "strided=TENSOR,TENSOR,..."},
      "tensors with gaps behind rows, heads and batch entries: of q, k, v, o, lse, bias, mask, "
      "scales, "
-     "table (of blocks), fresh (rows to append)",
+     "table (of blocks), fresh (rows to append); far: gaps so wide that offsets exceed 32 bits",
      "no gaps",
      [](const Case& c) { return unless(c.problem.strided == 0, strided_text(c.problem.strided)); },
      read_strided},

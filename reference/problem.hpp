@@ -22,9 +22,11 @@ enum class EmptyLse : std::uint8_t { minus_inf, plus_inf };
 enum class Layout : std::uint8_t { bhtd, bthd };
 enum class Scales : std::uint8_t { none, tensor, head, token };  // one number for all that is named
 enum class Rope : std::uint8_t { none, halves, pairs };
-/// Tensors that can lie with gaps; `fresh` are the rows that an append is given.
-enum class Strided : std::uint8_t { q, k, v, o, lse, bias, mask, scales, table, fresh };
-inline constexpr std::size_t kStridedCount = 10;
+/// Tensors that can lie with gaps; `fresh` are the rows that an append is given. `far` is no
+/// tensor: the gaps of all others are so wide that the last elements lie beyond 2^31.
+enum class Strided : std::uint8_t { q, k, v, o, lse, bias, mask, scales, table, fresh, far };
+inline constexpr std::size_t kStridedCount = 10;                 // tensors
+inline constexpr std::size_t kStridedWords = kStridedCount + 1;  // and far
 
 inline constexpr Index kUnbounded = -1;
 
@@ -93,6 +95,11 @@ inline double lse_without_keys(const Problem& problem) {
 /// Whether `tensor` lies with gaps.
 inline bool is_strided(const Problem& problem, Strided tensor) {
   return (problem.strided >> static_cast<unsigned>(tensor) & 1U) != 0;
+}
+
+/// Whether gaps are so wide that offsets need more than 32 bits.
+inline bool is_far(const Problem& problem) {
+  return is_strided(problem, Strided::far);
 }
 
 /// Slots of a batch entry's cache.

@@ -17,8 +17,8 @@ constexpr std::array<std::string_view, 2> kAlignments{"bottom_right", "top_left"
 constexpr std::array<std::string_view, 2> kEmptyRows{"zero", "nan"};
 constexpr std::array<std::string_view, 3> kLogBases{"e", "two", "none"};
 constexpr std::array<std::string_view, 2> kEmptyLses{"minus_inf", "plus_inf"};
-constexpr std::array<std::string_view, kStridedCount> kStrided{
-    "q", "k", "v", "o", "lse", "bias", "mask", "scales", "table", "fresh"};
+constexpr std::array<std::string_view, kStridedWords> kStrided{
+    "q", "k", "v", "o", "lse", "bias", "mask", "scales", "table", "fresh", "far"};
 constexpr std::array<std::string_view, 2> kLayouts{"bhtd", "bthd"};
 constexpr std::array<std::string_view, 4> kScales{"none", "tensor", "head", "token"};
 constexpr std::array<std::string_view, 3> kRopes{"none", "halves", "pairs"};

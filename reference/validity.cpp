@@ -16,6 +16,10 @@ namespace {
 
 using Found = std::optional<Illegality>;
 
+std::uint32_t far_bit() {
+  return 1U << static_cast<unsigned>(Strided::far);
+}
+
 Found at_least(std::string_view key, std::string_view field, Index value, Index least) {
   if (value >= least) return {};
   return Illegality{key, fmt::format("{} is {}; it must be at least {}", field, value, least)};
@@ -175,6 +179,10 @@ std::optional<Illegality> illegality(const Problem& p) {
   return first_of(
       [&] { return extents(p); }, [&] { return numbers(p); }, [&] { return cache(p); },
       [&] { return sizes(p); },
+      [&]() -> Found {
+        if (p.strided != far_bit()) return {};
+        return Illegality{"strided", "far says how wide gaps are; name a tensor that has them"};
+      },
       [&] {
         return lengths_fit("q_len", "query_lengths", p.query_lengths, p.batch, p.queries,
                            "queries");
@@ -195,6 +203,7 @@ void put_right(Problem& problem, const Problem& before) {
   };
   fit(problem.query_lengths, problem.queries);
   fit(problem.key_lengths, problem.keys);
+  if (problem.strided == far_bit()) problem.strided = 0;
   const bool scale_follows =
       before.scale == default_scale(before.depth) && problem.scale == before.scale;
   if (scale_follows && problem.depth > 0) problem.scale = default_scale(problem.depth);

@@ -43,7 +43,8 @@ static_assert(same_bit(Strided::q, ATTEST_STRIDED_Q) && same_bit(Strided::k, ATT
               same_bit(Strided::mask, ATTEST_STRIDED_MASK) &&
               same_bit(Strided::scales, ATTEST_STRIDED_SCALES) &&
               same_bit(Strided::table, ATTEST_STRIDED_TABLE) &&
-              same_bit(Strided::fresh, ATTEST_STRIDED_FRESH));
+              same_bit(Strided::fresh, ATTEST_STRIDED_FRESH) &&
+              same_bit(Strided::far, ATTEST_STRIDED_FAR));
 
 }  // namespace
 

@@ -67,6 +67,12 @@ DLDevice Calls::device() const {
 
 void Calls::ask_declines(const Request& request, ReplyHeader& reply) const {
   reply.precision = subject_.precision;
+  const bool far = (request.problem.strided & ATTEST_STRIDED_FAR) != 0;
+  if (far && runtime_ != nullptr && !runtime_->emulated()) {
+    reply.declined = 1;
+    put_text(reply.text, "strides beyond 2^31 elements are laid out where memory is the host's");
+    return;
+  }
   const char* reason = subject_.declines != nullptr
                            ? subject_.declines(request.operation, &request.problem)
                            : nullptr;

@@ -118,6 +118,8 @@ void CudaRuntime::load_emulated(const Choice& choice) {
   find(library_, "attest_emulator_configure", configure_);
   find(library_, "attest_emulator_restrict", restrict_);
   find(library_, "attest_emulator_unwritten", unwritten_);
+  find(library_, "cudaHostRegister", register_);
+  find(library_, "cudaHostUnregister", unregister_);
   find(library_, "attest_emulator_finding_count", finding_count_);
   find(library_, "attest_emulator_finding_kind", finding_kind_);
   find(library_, "attest_emulator_finding_text", finding_text_);
@@ -155,6 +157,12 @@ void CudaRuntime::copy(void* target, const void* source, std::size_t bytes,
 void CudaRuntime::restrict_access(void* begin, std::size_t bytes) const {
   if (restrict_(begin, bytes) != 0 && bytes != 0) {
     throw std::runtime_error("the emulator does not know an allocation that it made");
+  }
+}
+
+void CudaRuntime::register_host(void* begin, std::size_t bytes) const {
+  if (const int status = register_(begin, bytes, 0)) {
+    throw std::runtime_error(std::string("cudaHostRegister: ") + error_string_(status));
   }
 }
 

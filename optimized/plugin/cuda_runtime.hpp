@@ -41,6 +41,10 @@ class CudaRuntime {
   /// What is there counts as never written.
   void mark_unwritten(void* begin, std::size_t bytes) const { unwritten_(begin, bytes); }
 
+  /// On the emulator: memory of the host that kernels may touch, and may touch no more.
+  void register_host(void* begin, std::size_t bytes) const;
+  void unregister_host(void* begin) const { unregister_(begin); }
+
   /// Waits for the device; what went wrong since the last call, or nothing.
   std::optional<std::string> synchronize() const;
   void take_error() const { get_last_error_(); }
@@ -76,6 +80,8 @@ class CudaRuntime {
   decltype(&attest_emulator_configure) configure_ = nullptr;
   decltype(&attest_emulator_restrict) restrict_ = nullptr;
   decltype(&attest_emulator_unwritten) unwritten_ = nullptr;
+  int (*register_)(void*, std::size_t, unsigned) = nullptr;
+  int (*unregister_)(void*) = nullptr;
   decltype(&attest_emulator_finding_count) finding_count_ = nullptr;
   decltype(&attest_emulator_finding_kind) finding_kind_ = nullptr;
   decltype(&attest_emulator_finding_text) finding_text_ = nullptr;

@@ -30,6 +30,37 @@ std::size_t size_class(std::size_t bytes) {
   return bytes <= kLargeBytes ? std::bit_ceil(bytes) : round_up(bytes, kLargeBytes);
 }
 
+constexpr std::size_t kFarGuardBytes = 256;  // on both sides of a piece
+
+/// Of a mapping of (pieces - 1) * pitch + piece bytes.
+Block far_block(std::byte* mapping, std::size_t bytes, std::size_t pieces, std::size_t pitch) {
+  return {.data = mapping + kFarGuardBytes,
+          .front = kFarGuardBytes,
+          .bytes = bytes,
+          .back = round_up(bytes, kFarAlignment) - bytes + kFarGuardBytes,
+          .pieces = pieces,
+          .pitch = pitch};
+}
+
+std::size_t far_bytes(std::size_t bytes, std::size_t pieces, std::size_t pitch) {
+  const Block block = far_block(nullptr, bytes, pieces, pitch);
+  return (pieces - 1) * pitch + block.piece();
+}
+
+void put(const Block& block, const std::byte* image) {
+  for (std::size_t n = 0; n < block.pieces; ++n) {
+    std::memcpy(block.data + n * block.pitch - block.front, image + n * block.piece(),
+                block.piece());
+  }
+}
+
+void get(const Block& block, std::byte* image) {
+  for (std::size_t n = 0; n < block.pieces; ++n) {
+    std::memcpy(image + n * block.piece(), block.data + n * block.pitch - block.front,
+                block.piece());
+  }
+}
+
 [[noreturn]] void no_room(const char* where, std::size_t bytes, TensorName name) {
   throw OutOfMemory(std::string(where) + " has no room for the " + std::to_string(bytes) +
                     " bytes of " + std::string(name_of(name)));
@@ -80,12 +111,19 @@ Block HostMemory::acquire(std::size_t bytes, std::size_t alignment, TensorName n
   return block;
 }
 
+Block HostMemory::acquire_far(std::size_t bytes, std::size_t pieces, std::size_t pitch,
+                              TensorName name) {
+  FarMapping& mapping = far_.emplace_back(far_bytes(bytes, pieces, pitch));
+  if (mapping.data() == nullptr) no_room("host memory", (pieces - 1) * pitch + bytes, name);
+  return far_block(mapping.data(), bytes, pieces, pitch);
+}
+
 void HostMemory::upload(const Block& block, const std::byte* image) {
-  std::memcpy(block.data - block.front, image, block.total());
+  put(block, image);
 }
 
 void HostMemory::download(const Block& block, std::byte* image) {
-  std::memcpy(image, block.data - block.front, block.total());
+  get(block, image);
 }
 
 void HostMemory::release_all() {
@@ -99,6 +137,7 @@ void HostMemory::release_all() {
     }
   }
   in_use_.clear();
+  far_.clear();
 }
 
 CudaMemory::~CudaMemory() {
@@ -128,16 +167,28 @@ Block CudaMemory::acquire(std::size_t bytes, std::size_t, TensorName name) {
   return block;
 }
 
+Block CudaMemory::acquire_far(std::size_t bytes, std::size_t pieces, std::size_t pitch,
+                              TensorName name) {
+  if (!runtime_.emulated()) no_room("the device", (pieces - 1) * pitch + bytes, name);
+  FarMapping& mapping = far_.emplace_back(far_bytes(bytes, pieces, pitch));
+  if (mapping.data() == nullptr) no_room("host memory", (pieces - 1) * pitch + bytes, name);
+  const Block block = far_block(mapping.data(), bytes, pieces, pitch);
+  runtime_.register_host(block.data, block.span());
+  return block;
+}
+
 void CudaMemory::upload(const Block& block, const std::byte* image) {
+  if (block.pieces > 1) return put(block, image);
   runtime_.copy(block.data - block.front, image, block.total(), CudaRuntime::Direction::to_device);
 }
 
 void CudaMemory::download(const Block& block, std::byte* image) {
+  if (block.pieces > 1) return get(block, image);
   runtime_.copy(image, block.data - block.front, block.total(), CudaRuntime::Direction::to_host);
 }
 
 void CudaMemory::seal(const Block& block, bool filled) {
-  if (!runtime_.emulated()) return;
+  if (!runtime_.emulated() || block.pieces > 1) return;
   runtime_.restrict_access(block.data, block.bytes);
   if (!filled) runtime_.mark_unwritten(block.data, block.bytes);
 }
@@ -154,6 +205,10 @@ void CudaMemory::release_all() {
     spare_bytes_ += allocation.bytes;
   }
   in_use_.clear();
+  for (const FarMapping& mapping : far_) {
+    if (mapping.data() != nullptr) runtime_.unregister_host(mapping.data() + kFarGuardBytes);
+  }
+  far_.clear();
 }
 
 }  // namespace attest

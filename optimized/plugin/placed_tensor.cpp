@@ -30,6 +30,37 @@ std::array<std::int64_t, 4> strides_of(const TensorSpec& spec) {
   return {rows * row, columns, row, 1};
 }
 
+constexpr std::int64_t kFarElements = std::int64_t{1} << 31;
+
+bool is_last_shown(const TensorSpec& spec, std::size_t axis) {
+  return (spec.axes >> (axis + 1)) == 0;
+}
+
+/// The axis whose elements lie far from each other: the outermost that has two. Not the last one
+/// shown, whose stride is 1.
+std::optional<std::size_t> far_axis_of(const TensorSpec& spec) {
+  if (!spec.far) return std::nullopt;
+  const std::size_t inner = spec.heads_inside_rows ? 1 : 2, outer = 3 - inner;
+  for (const std::size_t axis : {std::size_t{0}, outer, inner}) {
+    if (spec.extent[axis] > 1 && !is_last_shown(spec, axis)) return axis;
+  }
+  return std::nullopt;
+}
+
+/// Whatever is outside of the far axis has one element, so its strides only have to be as large.
+std::array<std::int64_t, 4> far_strides(const TensorSpec& spec, std::size_t far,
+                                        std::array<std::int64_t, 4> strides) {
+  constexpr auto kUnit = static_cast<std::int64_t>(kFarAlignment);
+  const std::int64_t apart = kFarElements / (spec.extent[far] - 1) + 2 * kUnit;
+  const std::int64_t pitch =
+      (std::max(apart, strides[far] + kUnit * 16) + kUnit - 1) / kUnit * kUnit;
+  for (std::int64_t& stride : strides) {
+    if (stride > strides[far]) stride = pitch * spec.extent[far];
+  }
+  strides[far] = pitch;
+  return strides;
+}
+
 std::int64_t span_of(const TensorSpec& spec, const std::array<std::int64_t, 4>& strides) {
   std::int64_t last = 0;
   for (std::size_t axis = 0; axis < 4; ++axis) {
@@ -51,27 +82,44 @@ PlacedTensor::PlacedTensor(const TensorSpec& spec, const std::byte* request, Poi
       width_(bytes_of(spec.element)),
       row_limits_(limits_at(request, spec.rows_reachable)),
       column_limits_(limits_at(request, spec.columns_reachable)),
+      far_axis_(far_axis_of(spec)),
       strides_(strides_of(spec)) {
-  const auto bytes = static_cast<std::size_t>(span_of(spec_, strides_)) * width_;
-  const bool scratch = spec_.name == TensorName::scratch;
-  block_ = memory.acquire(bytes, scratch ? kScratchAlignment : kTensorAlignment, spec_.name);
+  block_ = far_axis_ ? acquire_far(memory) : acquire(memory);
   image_.resize(block_.total());
   fill(request + spec_.payload, poison);
   memory.upload(block_, image_.data());
 }
 
+Block PlacedTensor::acquire(DeviceMemory& memory) const {
+  const auto bytes = static_cast<std::size_t>(span_of(spec_, strides_)) * width_;
+  const bool scratch = spec_.name == TensorName::scratch;
+  return memory.acquire(bytes, scratch ? kScratchAlignment : kTensorAlignment, spec_.name);
+}
+
+Block PlacedTensor::acquire_far(DeviceMemory& memory) {
+  strides_ = far_strides(spec_, *far_axis_, strides_);
+  TensorSpec piece = spec_;
+  piece.extent[*far_axis_] = 1;
+  return memory.acquire_far(static_cast<std::size_t>(span_of(piece, strides_)) * width_,
+                            static_cast<std::size_t>(spec_.extent[*far_axis_]),
+                            static_cast<std::size_t>(strides_[*far_axis_]) * width_, spec_.name);
+}
+
 std::int64_t PlacedTensor::distance_to(std::uint64_t address) const {
   const auto offset =
       static_cast<std::int64_t>(address - reinterpret_cast<std::uint64_t>(block_.data));
-  const auto bytes = static_cast<std::int64_t>(block_.bytes);
+  const auto bytes = static_cast<std::int64_t>(block_.span());
   if (offset < 0) return offset;
   return offset < bytes ? 0 : offset - bytes + 1;
 }
 
 std::size_t PlacedTensor::offset_of(const Place& place) const {
   std::int64_t element = 0;
-  for (std::size_t axis = 0; axis < 4; ++axis) element += place[axis] * strides_[axis];
-  return block_.front + static_cast<std::size_t>(element) * width_;
+  for (std::size_t axis = 0; axis < 4; ++axis) {
+    if (axis != far_axis_) element += place[axis] * strides_[axis];
+  }
+  const std::size_t piece = far_axis_ ? static_cast<std::size_t>(place[*far_axis_]) : 0;
+  return piece * block_.piece() + block_.front + static_cast<std::size_t>(element) * width_;
 }
 
 std::int64_t PlacedTensor::rows_reachable(std::int64_t batch) const {
@@ -138,7 +186,8 @@ std::string PlacedTensor::print(const Place& place) const {
 std::optional<TensorFault> PlacedTensor::first_damage(const std::byte* found) const {
   if (std::memcmp(image_.data(), found, image_.size()) == 0) return std::nullopt;
   const auto [want, got] = std::mismatch(image_.begin(), image_.end(), found);
-  const auto at = static_cast<std::size_t>(want - image_.begin());
+  const auto place_in_image = static_cast<std::size_t>(want - image_.begin());
+  const std::size_t piece = place_in_image / block_.piece(), at = place_in_image % block_.piece();
   const std::string name(name_of(spec_.name));
   if (at < block_.front) {
     return TensorFault{FaultKind::guard, "a byte " + std::to_string(block_.front - at) +
@@ -153,7 +202,7 @@ std::optional<TensorFault> PlacedTensor::first_damage(const std::byte* found) co
   std::array<std::size_t, 4> order{0, 1, 2, 3};
   std::sort(order.begin(), order.end(),
             [this](std::size_t a, std::size_t b) { return strides_[a] > strides_[b]; });
-  auto rest = static_cast<std::int64_t>((at - block_.front) / width_);
+  auto rest = static_cast<std::int64_t>((at - block_.front + piece * block_.pitch) / width_);
   Place place{};
   for (const std::size_t axis : order) {
     if (spec_.extent[axis] == 1) continue;

@@ -43,6 +43,8 @@ class PlacedTensor {
  private:
   using Place = std::array<std::int64_t, 4>;
 
+  Block acquire(DeviceMemory& memory) const;
+  Block acquire_far(DeviceMemory& memory);          // changes the strides
   std::size_t offset_of(const Place& place) const;  // in the image
   std::int64_t rows_reachable(std::int64_t batch) const;
   std::int64_t columns_reachable(std::int64_t batch) const;
@@ -55,7 +57,8 @@ class PlacedTensor {
   std::size_t width_;  // bytes of an element
   const std::int32_t* row_limits_ = nullptr;
   const std::int32_t* column_limits_ = nullptr;
-  Place strides_{};  // in elements
+  std::optional<std::size_t> far_axis_;  // along which the block is in pieces
+  Place strides_{};                      // in elements
   Block block_;
   std::vector<std::byte> image_;
   std::array<std::int64_t, 4> shown_extent_{}, shown_strides_{};

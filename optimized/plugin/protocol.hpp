@@ -70,6 +70,7 @@ struct TensorSpec {
   Role role;
   bool heads_inside_rows;  // layout bthd: heads of one row are neighbours
   bool strided;            // gaps lie behind its rows, heads and blocks
+  bool far;                // and one of them is so wide that offsets exceed 32 bits
   std::uint8_t axes;       // bit a: axis a of the four is shown to the plugin
   std::int64_t extent[4];  // as the plugin sees it; spare slots included
   std::int64_t rows_sent;  // per block (batch entry, or page) and head; the rest are spare slots

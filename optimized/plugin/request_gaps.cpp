@@ -40,6 +40,7 @@ void RequestPlan::leave_gaps(const Problem& problem) {
     TensorSpec& spec = header_.tensors[i];
     const std::optional<Strided> tensor = strided_of(spec.name);
     spec.strided = tensor && is_strided(problem, *tensor);
+    spec.far = spec.strided && is_far(problem);
   }
 }
 

@@ -238,6 +238,19 @@ bool lies_before(Operation operation) {
   }
 }
 
+/// Of whatever is strided; on its own it is tried with q.
+Dimension far_strides() {
+  constexpr std::uint32_t kFar = 1U << static_cast<unsigned>(Strided::far);
+  return paired({"far strides",
+                 [](Problem& to, const Problem& from) {
+                   to.strided = (to.strided & ~kFar) | (from.strided & kFar);
+                 },
+                 {[](Problem& p) { p.strided &= ~kFar; }, [](Problem& p) { p.strided |= kFar; },
+                  [](Problem& p) { p.strided |= kFar | 1U; }},
+                 never},
+                heads_and_rows, has("far strides", is_far));
+}
+
 template <std::size_t... kBits>
 void add_strided(std::vector<Dimension>& table, std::index_sequence<kBits...>) {
   static constexpr std::string_view kNames[] = {
@@ -318,6 +331,7 @@ std::vector<Dimension> made() {
              choice<&Problem::rope>("rope")),
   };
   add_strided(table, std::make_index_sequence<kStridedCount>());
+  table.push_back(far_strides());
   return table;
 }
 

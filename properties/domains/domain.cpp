@@ -28,6 +28,9 @@ namespace {
 /// Its point is the bias: without one it is "normal".
 constexpr std::string_view kBiasFill = "low_bias";
 
+/// Of a row that lies alone a whole page of memory is used.
+constexpr Index kFarKeysMost = 1024;
+
 void draw_formats(Problem& p, const Needs& needs) {
   p.input = *rc::gen::weightedElement<Format>({{40, Format::f32},
                                                {26, Format::f16},
@@ -181,6 +184,9 @@ Case draw(const Needs& needs) {
   const bool scale_follows = p.scale == default_scale(p.depth);
   draw_cache(p, needs);
   if (scale_follows) p.scale = default_scale(p.depth);
+  if (p.strided != 0 && p.keys <= kFarKeysMost && p.queries <= kFarKeysMost && chance(8)) {
+    p.strided |= 1U << static_cast<unsigned>(Strided::far);
+  }
   return drawn;
 }
 
