@@ -20,8 +20,14 @@ bool never(const Needs&) {
 bool shows_all(const Needs& n) {
   return n.two_keys || n.many_rows || n.whole_tiles || n.sequence;
 }
-bool is_path(const Needs& n) {
-  return n.path;
+/// The path needs a narrow cache; what a cache has rounded is neither recomputed nor the same work.
+bool needs_its_cache(const Needs& n) {
+  return n.path || n.sequence || n.whole_tiles;
+}
+
+/// A cache in the format of the input is none of its own, unless it has scales.
+void forget_same_cache(Problem& p) {
+  if (p.cache == p.input && p.scales == Scales::none) p.cache.reset();
 }
 
 template <auto kField>
@@ -92,10 +98,11 @@ Dimension cache() {
   }
   return {"cache",
           [](Problem& to, const Problem& from) {
-            to.cache = from.cache == to.input ? std::nullopt : from.cache;
+            to.cache = from.cache;
             to.scales = from.scales;
+            forget_same_cache(to);
           },
-          values, is_path};
+          values, needs_its_cache};
 }
 
 Dimension widths() {
@@ -295,7 +302,7 @@ bool same(const Dimension& dimension, const Problem& a, const Problem& b) {
 
 void follow_edit(Problem& problem, const Problem& before) {
   put_right(problem, before);
-  if (problem.cache == problem.input) problem.cache.reset();
+  forget_same_cache(problem);
 }
 
 }  // namespace attest
