@@ -73,7 +73,7 @@ class Campaign {
   }
 
   Run run(const std::vector<Subject>& subjects) {
-    served_ = probe(subjects.front());
+    served_ = probe(subjects.front(), bringing(options_.where));
     {
       std::vector<std::jthread> threads;
       for (const Subject& subject : subjects) threads.emplace_back([&] { work(subject); });
@@ -87,6 +87,7 @@ class Campaign {
       run_.numerics = fmt::format("emulated: {}", kDrawn);
     run_.precision = subjects.front().description.precision;
     run_.seed = options_.seed;
+    run_.where = options_.where.text;
     run_.seconds = elapsed();
     run_.interrupted = stop_;
     run_.error = error_;
@@ -171,8 +172,9 @@ class Campaign {
       if (ticket.aim != nullptr && draw < kAimedDraws) {
         ticket.test_case = aimed(ticket.test_case, *ticket.aim);
       }
-      ticket.test_case =
-          fitted(ticket.test_case, properties_[ticket.property]->name, subject, served_);
+      const std::string_view property = properties_[ticket.property]->name;
+      ticket.test_case = brought(ticket.test_case, property, options_.where);
+      ticket.test_case = fitted(ticket.test_case, property, subject, served_);
       check_once(subject, ticket);
       const Verdict& verdict = ticket.seen.verdict;
       if (verdict.outcome != Outcome::declined) return;
@@ -386,9 +388,12 @@ std::string_view version() {
 
 Run run_campaign(const std::function<Subject()>& make_subject, const CampaignOptions& options,
                  const CampaignEvents& events, const std::atomic<bool>& stop) {
-  Campaign campaign(make_subject, options, events, stop);
+  const std::function<Subject()> make_narrowed = [&] {
+    return narrowed(make_subject(), options.where);
+  };
+  Campaign campaign(make_narrowed, options, events, stop);
   std::vector<Subject> subjects;
-  for (unsigned i = 0; i < std::max(options.threads, 1U); ++i) subjects.push_back(make_subject());
+  for (unsigned i = 0; i < std::max(options.threads, 1U); ++i) subjects.push_back(make_narrowed());
   return campaign.run(subjects);
 }
 

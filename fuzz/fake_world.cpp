@@ -8,10 +8,13 @@
 
 #include "fuzz/check.hpp"
 #include "fuzz/run.hpp"
+#include "properties/ask.hpp"
+#include "properties/domains/dimensions.hpp"
 #include "properties/domains/domain.hpp"
 #include "properties/domains/served.hpp"
 #include "properties/fills.hpp"
 #include "reference/text.hpp"
+#include "reference/validity.hpp"
 
 namespace attest {
 namespace {
@@ -90,12 +93,37 @@ Case draw_case(std::string_view property, std::uint64_t seed, std::uint64_t inde
   return drawn;
 }
 
-Served probe(const Subject&) {
+Served probe(const Subject&, const Bring&) {
   return {};
 }
 
 Case fitted(const Case& drawn, std::string_view, const Subject&, const Served&) {
   return drawn;
+}
+
+Needs needs_of(std::string_view) {
+  return {};
+}
+
+std::span<const Dimension> dimensions() {
+  static const std::array kDimensions{
+      Dimension{"causal",
+                [](Problem& to, const Problem& from) { to.causal = from.causal; },
+                {[](Problem& p) { p.causal = false; }, [](Problem& p) { p.causal = true; }},
+                [](const Needs&) { return false; }}};
+  return kDimensions;
+}
+
+bool same(const Dimension&, const Problem& a, const Problem& b) {
+  return a.causal == b.causal;
+}
+
+void follow_edit(Problem& problem, const Problem& before) {
+  put_right(problem, before);
+}
+
+Operation attention_for(const Problem&) {
+  return Operation::prefill;
 }
 
 Values make_values(const Case& test_case) {

@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,9 +26,12 @@ struct Served {
   std::array<ServedOperation, kOperationCount> operations;
 };
 
+/// Gives a Problem what the subject is known to insist on, where it does not have it.
+using Bring = std::function<void(Operation, Problem&)>;
+
 /// Asks some ten thousands of questions at most, of a subject that accepts all some hundreds. The
-/// same answers give the same Served.
-Served probe(const Subject& subject);
+/// same answers give the same Served. What is searched is brought where `bring` leads.
+Served probe(const Subject& subject, const Bring& bring = {});
 
 /// `drawn` for the named property, changed in as few dimensions as it takes until the subject
 /// accepts it: a dimension that is not accepted as drawn takes another accepted value, chosen by
