@@ -264,6 +264,10 @@ constexpr std::string_view kPrefillSizes[] = {
     "q=1x8x2x256 kv=8x3x256 in=f16 out=f32 fill=normal",     // the widest of most, eight KV heads
     "q=1x16x1x576 kv=1x5x512 in=bf16 out=bf16 fill=normal",  // latent attention
     "q=1x1x2x4 kv=1x3x4 causal spare=2 fill=ramp",           // stale slots
+    "q=64x16x1x8 kv=16x2x8 in=bf16 out=bf16 fill=normal",    // more entries and KV heads
+    "q=2x128x1x5 kv=1x5x3 fill=normal",                      // the widest group
+    "q=1x1x2049x4 kv=1x3x4 fill=normal",                     // many queries
+    "q=1x16x640x8 kv=8x2x8 in=f16 out=f32 fill=normal",      // 10,240 rows
 };
 
 constexpr std::string_view kDecodeSizes[] = {
@@ -280,6 +284,11 @@ constexpr std::string_view kDecodeSizes[] = {
     "q=1x128x1x192 kv=1x3x192 in=bf16 out=bf16 fill=normal",  // the widest group, wide
     "q=1x4x1x256 kv=1x33x256 in=f16 out=f32 fill=normal",     // the widest of most
     "q=1x16x1x576 kv=1x5x512 in=bf16 out=bf16 fill=normal",   // latent attention
+    "q=64x16x1x4 kv=16x2x4 fill=normal",                      // more entries and KV heads
+    "q=2x128x1x5 kv=1x5x3 fill=normal",                       // the widest group
+    "q=16x128x5x8 kv=8x2x8 in=f16 out=f32 fill=normal",       // 10,240 rows
+    "q=1x4x1x8 kv=1x40000x8 in=bf16 out=f32 cache=i8 scales=head page=512 order=1 "
+    "fill=previous_token",
 };
 
 constexpr std::string_view kAppendSizes[] = {
@@ -288,10 +297,12 @@ constexpr std::string_view kAppendSizes[] = {
     "q=2x2x1x4 kv=2x300x4 page=256 order=1 spare=260 chunk=230 kv_len=300,20",  // large pages
     "q=1x8x1x2 kv=8x1x2 spare=1300 chunk=1290",                                 // 10,320 rows
     "q=1x1x1x192 kv=1x2x128 in=bf16 spare=3 chunk=3",                           // two widths
-    "q=33x1x1x8 kv=1x2x8 in=f16 spare=3 chunk=2 page=128",                      // many entries
+    "q=33x1x1x8 kv=1x2x8 in=f16 spare=4 chunk=3 page=128",                      // many entries
     "q=1x1x1x576 kv=1x2x512 in=bf16 spare=3 chunk=2",                           // latent attention
     "q=1x8x1x8 kv=8x130x8 in=bf16 spare=9 chunk=5 cache=e4m3 scales=token page=128 order=1",
     "q=1x4x1x256 kv=4x2x256 in=f16 spare=3 chunk=3 cache=i8 scales=head rope=halves",
+    "q=64x16x1x2 kv=16x1x2 spare=3 chunk=3",  // more entries and KV heads
+    "q=1x1x1x8 kv=1x39999x2 in=f16 spare=5 chunk=5 cache=e4m3 scales=token page=16 order=1",
 };
 
 constexpr std::string_view kCopiesSizes[] = {
@@ -301,12 +312,14 @@ constexpr std::string_view kCopiesSizes[] = {
     "q=1x4x1x8 kv=4x1x8 cache=e4m3 scales=token page=128 order=1",  // large pages
     "q=1x1x1x192 kv=1x1x128 in=f16 page=4 order=1",                 // two widths
     "q=1x1x1x576 kv=1x1x512 in=bf16 page=2 order=3",                // latent attention
+    "q=1x16x1x4 kv=16x1x4 page=64 order=2",                         // sixteen KV heads
 };
 
 constexpr std::string_view kProjectionSizes[] = {
-    "q=33x1x2x8 kv=1x5x1",                                // many entries
-    "q=1x1x1030x5 kv=1x3x1",                              // many rows
-    "q=1x1x3x576 kv=1x9x1 fill=normal",                   // a long sum
+    "q=33x1x2x8 kv=1x5x1",               // many entries
+    "q=1x1x1030x5 kv=1x3x1",             // many rows
+    "q=1x1x3x576 kv=1x9x1 fill=normal",  // a long sum
+    "q=1x1x3x192 kv=1x17x1 fill=normal",
     "q=1x1x2x4 kv=1x2049x1",                              // many columns
     "q=17x1x2x8 kv=1x16x1 in=f16 out=f16",                // many entries
     "q=1x1x1030x8 kv=1x8x1 in=bf16 out=f32",              // many rows
