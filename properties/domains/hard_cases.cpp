@@ -11,27 +11,28 @@ namespace {
 
 // Tiles are taken to be 16, 32 or 64 wide: where an edge matters, the line says 65 or 33.
 constexpr std::string_view kAttention[] = {
-    "q=1x1x2x4 kv=1x1x4 causal fill=ramp",                      // a row that sees nothing
-    "q=1x1x1x4 kv=1x2x4 causal fill=ramp",                      // diagonal of Tq != Tk
-    "q=1x1x1x4 kv=1x1x4 fill=zero_query",                       // padded keys in the row sum
-    "q=1x4x2x8 kv=2x3x8 fill=ramp",                             // which KV head
-    "q=1x1x1x8 kv=1x65x8 fill=falling_maxima",                  // maximum of the last tile only
-    "q=1x1x3x8 kv=1x65x8 fill=rising_maxima",                   // rescale
-    "q=1x1x1x1 kv=1x1x1 scale=1 fill=logits_very_low",          // finite stand-in for -inf
-    "q=1x1x2x4 kv=1x3x4 scale=1 fill=normal",                   // scale ignored
-    "q=1x1x2x20 kv=1x5x3 fill=normal",                          // padded depth
-    "q=1x1x2x65 kv=1x17x5 fill=normal",                         // one column beyond a tile
-    "q=1x1x65x8 kv=1x65x8 causal fill=ramp",                    // diagonal across tiles
-    "q=1x1x2x8 kv=1x65x8 causal fill=ramp",                     // loop bound of the tile
-    "q=1x1x65x4 kv=1x1x4 causal fill=ramp",                     // whole tiles see nothing
-    "q=2x1x1x4 kv=1x1x4 kv_len=0,1 fill=ramp",                  // an empty sequence
-    "q=1x1x5x4 kv=1x16x4 mask fill=ramp seed=7",                // mask, keys fill the tile
-    "q=1x1x2x4 kv=1x9x4 mask fill=ramp seed=13",                // pitch of a packed mask
-    "q=1x1x3x4 kv=1x33x4 causal window=1,inf fill=ramp",        // window of two keys
-    "q=1x1x2x4 kv=1x5x4 softcap=2 mask fill=peaky seed=7",      // cap after mask
-    "q=1x3x1x4 kv=1x3x4 alibi fill=ramp",                       // distances, odd head count
-    "q=1x2x2x4 kv=1x3x4 sinks lse=two fill=zero_query seed=3",  // sink and base
-    "q=2x1x2x4 kv=1x2x4 q_len=1,2 fill=ramp",                   // offsets by length
+    "q=1x1x2x4 kv=1x1x4 causal fill=ramp",                         // a row that sees nothing
+    "q=1x1x1x4 kv=1x2x4 causal fill=ramp",                         // diagonal of Tq != Tk
+    "q=1x1x1x4 kv=1x1x4 fill=zero_query",                          // padded keys in the row sum
+    "q=1x4x2x8 kv=2x3x8 fill=ramp",                                // which KV head
+    "q=1x1x1x8 kv=1x65x8 fill=falling_maxima",                     // maximum of the last tile only
+    "q=1x1x3x8 kv=1x65x8 fill=rising_maxima",                      // rescale
+    "q=1x1x1x1 kv=1x1x1 scale=1 fill=logits_very_low",             // finite stand-in for -inf
+    "q=1x1x2x4 kv=1x3x4 scale=1 fill=normal",                      // scale ignored
+    "q=1x1x2x20 kv=1x5x3 fill=normal",                             // padded depth
+    "q=1x1x2x65 kv=1x17x5 fill=normal",                            // one column beyond a tile
+    "q=1x1x65x8 kv=1x65x8 causal fill=ramp",                       // diagonal across tiles
+    "q=1x1x2x8 kv=1x65x8 causal fill=ramp",                        // loop bound of the tile
+    "q=1x1x65x4 kv=1x1x4 causal fill=ramp",                        // whole tiles see nothing
+    "q=2x1x1x4 kv=1x1x4 kv_len=0,1 fill=ramp",                     // an empty sequence
+    "q=2x1x1x4 kv=1x1x4 kv_len=0,1 empty_lse=plus_inf fill=ramp",  // and its LSE
+    "q=1x1x5x4 kv=1x16x4 mask fill=ramp seed=7",                   // mask, keys fill the tile
+    "q=1x1x2x4 kv=1x9x4 mask fill=ramp seed=13",                   // pitch of a packed mask
+    "q=1x1x3x4 kv=1x33x4 causal window=1,inf fill=ramp",           // window of two keys
+    "q=1x1x2x4 kv=1x5x4 softcap=2 mask fill=peaky seed=7",         // cap after mask
+    "q=1x3x1x4 kv=1x3x4 alibi fill=ramp",                          // distances, odd head count
+    "q=1x2x2x4 kv=1x3x4 sinks lse=two fill=zero_query seed=3",     // sink and base
+    "q=2x1x2x4 kv=1x2x4 q_len=1,2 fill=ramp",                      // offsets by length
     "q=1x1x2x2 kv=1x2x2 in=f16 out=f16 scale=0.0001 fill=overflow_f16",  // products in f16
     "q=1x1x1x4 kv=1x2x4 in=f16 out=f16 fill=large_values",               // accumulator in f16
     "q=1x2x2x4 kv=1x2x4 causal bias fill=ramp",                          // rows packed over heads
@@ -107,6 +108,7 @@ constexpr std::string_view kDecode[] = {
     "q=1x1x1x8 kv=1x65x8 splits=2 fill=ramp",                      // tiles per split rounded down
     "q=1x1x1x8 kv=1x17x8 splits=2 sinks fill=zero_query seed=1",   // sink once per split
     "q=2x1x1x4 kv=1x3x4 kv_len=0,3 splits=2 fill=ramp",            // all splits empty
+    "q=2x1x1x4 kv=1x3x4 kv_len=0,3 empty_lse=plus_inf fill=ramp",  // and the LSE of nothing
     "q=1x2x3x8 kv=1x5x8 bias splits=2 strided=bias fill=normal",   // gaps in the bias
     "q=1x1x1x4 kv=1x2x4 spare=3 fill=ramp",                        // stale slots
     "q=1x1x1x4 kv=1x0x4 splits=2 spare=1 fill=normal",             // no key at all
