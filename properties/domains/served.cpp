@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::uint64_t kQuestionsMost = 60'000;  // about a second of a worker process
 constexpr double kWorkMost = 3e5;  // of a fitted case, in multiplications, unless drawn with more
+constexpr double kTileWorkMost = 4e7;  // the same where rows and keys are whole tiles
 
 bool accepts(const Subject& subject, Operation operation, const Problem& problem) {
   return invalidity(problem).empty() &&
@@ -101,6 +102,16 @@ double work(const Problem& p) {
          static_cast<double>(p.depth + p.v_depth);
 }
 
+/// What a kernel does that takes whole tiles of rows and keys, for every head of every entry.
+double tile_work(const Problem& p) {
+  constexpr Index kTile = 64;
+  const auto whole = [](Index extent) {
+    return static_cast<double>((std::max<Index>(extent, 1) + kTile - 1) / kTile * kTile);
+  };
+  return static_cast<double>(p.batch * p.query_heads) * whole(p.queries) * whole(p.keys) *
+         static_cast<double>(p.depth + p.v_depth);
+}
+
 std::optional<Operation> central_operation(std::string_view property) {
   const auto at = std::ranges::find(catalogue(), property, &Property::name);
   return at == catalogue().end() ? std::nullopt : at->central_to;
@@ -146,6 +157,7 @@ class Fit {
         if (!take(made.problem, n) && fixed) return drawn_;
       }
     }
+    thin_out(made.problem);
     shorten(made.problem);
     return made;
   }
@@ -174,6 +186,29 @@ class Fit {
     const auto bits = random_bits(drawn_.seed, Stream::fit, 0, 0, 0, static_cast<Index>(n));
     if (others.size() > 1) moves(problem, dimension, others[bits[0] % others.size()]);
     return false;
+  }
+
+  /// Widths may have grown: of many entries and many heads together the fewer give way.
+  void thin_out(Problem& problem) const {
+    const double most = std::max(kTileWorkMost, tile_work(drawn_.problem));
+    const Index entries_least = needs_.neighbours ? 2 : 1;
+    while (tile_work(problem) > most) {
+      const Problem before = problem;
+      const Index group = problem.query_heads / problem.kv_heads;
+      const bool entries = problem.batch > entries_least &&
+                           (problem.batch <= problem.query_heads || problem.query_heads == 1);
+      if (entries) {
+        problem.batch = (problem.batch + 1) / 2;
+      } else if (group > 1) {
+        problem.query_heads = problem.kv_heads * ((group + 1) / 2);
+      } else {
+        problem.query_heads = problem.kv_heads = (problem.kv_heads + 1) / 2;
+      }
+      follow_edit(problem, before);
+      if (problem != before && accepts(problem)) continue;
+      problem = before;
+      return;
+    }
   }
 
   /// Widths may have grown: lengths give way, where they mean nothing to the property.
