@@ -22,7 +22,6 @@
 #include "fuzz/setting.hpp"
 #include "fuzz/tally.hpp"
 #include "fuzz/ticket.hpp"
-#include "properties/domains/fitted.hpp"
 #include "reference/text.hpp"
 
 namespace attest {
@@ -32,9 +31,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kProgressEvery = std::chrono::milliseconds(100);
 
-// A drawn case that is declined is drawn again, so that a subject that accepts few problems is
-// judged on as many cases as others. As often as it takes to find one of 20 in 96 of 100 tries:
-// 1 - 0.95^64.
+// A drawn case that is declined is drawn again, so that all subjects are judged on as many cases.
+// As often as it takes to find one of 20 in 96 of 100 tries: 1 - 0.95^64.
 constexpr std::uint64_t kDrawsMost = 64;
 // A property whose first cases were all declined, each with all its draws, is not served: it is
 // closed, and its share of the budget goes to the others. A subject that accepts one in 20 is
@@ -70,7 +68,7 @@ class Campaign {
   }
 
   Run run(const std::vector<Subject>& subjects) {
-    served_ = probe(subjects.front());
+    served_ = probe(subjects.front(), bringing(options_.where));
     coverage_.emplace(served_);
     {
       std::vector<std::jthread> threads;
@@ -86,6 +84,7 @@ class Campaign {
     run_.precision = subjects.front().description.precision;
     run_.seed = options_.seed;
     run_.covered = coverage_->tallies();
+    run_.where = options_.where.text;
     run_.seconds = elapsed();
     run_.interrupted = stop_;
     run_.error = error_;
@@ -166,8 +165,8 @@ class Campaign {
     ticket.setting = setting_for(subject, ticket);
     if (!ticket.drawn) return check_once(subject, ticket);
     for (std::uint64_t draw = 0; draw < kDrawsMost; ++draw) {
-      ticket.test_case = case_of(ticket, properties_[ticket.property]->name, options_.seed, draw,
-                                 subject, served_);
+      ticket.test_case =
+          case_of(ticket, properties_[ticket.property]->name, options_, draw, subject, served_);
       check_once(subject, ticket);
       const Verdict& verdict = ticket.seen.verdict;
       if (verdict.outcome != Outcome::declined) return;
@@ -290,9 +289,7 @@ class Campaign {
   void cover(const Ticket& ticket) {
     const Outcome outcome = ticket.seen.verdict.outcome;
     if (outcome == Outcome::vacuous || outcome == Outcome::declined) return;
-    const Problem& problem = ticket.test_case.problem;
-    const auto operation = operation_for(properties_[ticket.property]->name, problem, served_);
-    if (operation) coverage_->count(*operation, problem);
+    coverage_->count(properties_[ticket.property]->name, ticket.test_case.problem);
   }
 
   /// What a fresh subject makes of a case that failed. Nothing: it does not fail again, and is
@@ -391,9 +388,12 @@ std::string_view version() {
 
 Run run_campaign(const std::function<Subject()>& make_subject, const CampaignOptions& options,
                  const CampaignEvents& events, const std::atomic<bool>& stop) {
-  Campaign campaign(make_subject, options, events, stop);
+  const std::function<Subject()> make_narrowed = [&] {
+    return narrowed(make_subject(), options.where);
+  };
+  Campaign campaign(make_narrowed, options, events, stop);
   std::vector<Subject> subjects;
-  for (unsigned i = 0; i < std::max(options.threads, 1U); ++i) subjects.push_back(make_subject());
+  for (unsigned i = 0; i < std::max(options.threads, 1U); ++i) subjects.push_back(make_narrowed());
   return campaign.run(subjects);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fuzz/check.hpp"
+#include "fuzz/narrowing.hpp"
 #include "fuzz/run.hpp"
 #include "properties/property.hpp"
 
@@ -22,6 +23,7 @@ struct CampaignOptions {
   unsigned threads = 2;
   std::vector<std::string> properties;  // empty: all of the catalogue
   std::vector<PropertyCase> first;      // run before anything is drawn: the regression corpus
+  Narrowing where;                      // all else is declined, by whoever is asked
   EmulationOptions emulation;           // of subjects that can be told; `checks` is not used
   double shrink_seconds = 5;            // per finding
   std::uint64_t shrink_steps = 400;     // per finding

@@ -18,6 +18,34 @@
 namespace attest {
 namespace {
 
+TEST(Campaign, WhatIsNotAskedForIsNeitherRunNorShrunkTo) {
+  const FakeBehaviour wrong{[](const Problem& p, const Values&) { return p.keys > 20; }, {}, {}};
+  CampaignOptions options = cases(120, 1);
+  options.where = parse_narrowing("causal head_dim=5..9 head_dim_v=3..");
+  options.first = {{"first", draw_case("first", 1, 0), {}}};
+  options.first[0].test_case.problem.causal = false;
+  const attest::Run run = run_against(wrong, options);
+  EXPECT_EQ(run.where, "causal head_dim=5..9 head_dim_v=3..");
+  EXPECT_EQ(run.tallies[0].declined, 1U);  // the regression case
+  ASSERT_EQ(run.findings.size(), 3U);
+  for (const Finding& finding : run.findings) {
+    for (const Case& made : {finding.found, finding.shrunk}) {
+      EXPECT_TRUE(asks_for(options.where, Operation::prefill, made.problem)) << print(made);
+    }
+    EXPECT_EQ(finding.shrunk.problem.keys, 21);
+    EXPECT_EQ(finding.shrunk.problem.depth, 5);
+    EXPECT_EQ(finding.shrunk.problem.v_depth, 3);
+    // Shown again without a word of what was asked for.
+    EXPECT_EQ(
+        check_case(fake_subject(wrong), property_named(finding.property), finding.shrunk).outcome,
+        Outcome::violated);
+  }
+  for (const unsigned threads : {2U, 5U}) {
+    options.threads = threads;
+    EXPECT_EQ(fingerprint(run_against(wrong, options)), fingerprint(run)) << threads;
+  }
+}
+
 TEST(Campaign, CountsEveryCaseOnce) {
   const attest::Run healthy = run_against({}, cases(300));
   EXPECT_EQ(healthy.cases(), 300U);

@@ -88,13 +88,17 @@ std::optional<CampaignPlace> read_place(const fs::path& folder) {
     throw Error(fmt::format("'{}' does not say where a campaign got to; remove it to begin anew",
                             path.string()));
   }
+  if (std::string where; file >> where && where == "where") {
+    std::getline(file >> std::ws, place.where);
+  }
   return place;
 }
 
 void write_place(const fs::path& folder, const CampaignPlace& place) {
   write_whole(folder / kPlaceName,
-              fmt::format("seed {}\nnext {}\nproperties {}\nsubject {}\n", place.seed,
-                          place.next_index, place.properties, place.subject));
+              fmt::format("seed {}\nnext {}\nproperties {}\nsubject {}\n{}", place.seed,
+                          place.next_index, place.properties, place.subject,
+                          place.where.empty() ? "" : fmt::format("where {}\n", place.where)));
 }
 
 }  // namespace attest

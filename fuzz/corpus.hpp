@@ -28,6 +28,7 @@ struct CampaignPlace {
   std::uint64_t next_index = 0;
   std::string properties;  // separated by commas, in catalogue order
   std::string subject;     // another one has seen none of the cases
+  std::string where = {};  // what of it was asked for; empty: everything
   bool operator==(const CampaignPlace&) const = default;
 };
 /// Nothing when there is none. Throws Error for a file that is not one.

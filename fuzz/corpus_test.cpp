@@ -68,6 +68,9 @@ TEST_F(Corpus, RemembersItsPlace) {
   const CampaignPlace place{7, 123456789012, "first,second", "./my own.so"};
   write_place(folder_, place);
   EXPECT_EQ(read_place(folder_), place);
+  const CampaignPlace narrow{7, 12, "first", "./my own.so", "in=bf16 causal"};
+  write_place(folder_, narrow);
+  EXPECT_EQ(read_place(folder_), narrow);
   write("place.txt", "seed seven");
   EXPECT_NE(error().find("remove it to begin anew"), std::string::npos) << error();
 }

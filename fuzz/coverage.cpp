@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "properties/domains/fitted.hpp"
+
 namespace attest {
 namespace {
 
@@ -37,6 +39,10 @@ Coverage::Coverage(const Served& served) : served_(served) {
     const std::size_t kinds = served.operations[n].pairs.kinds.size();
     met_[n].pairs.assign(kinds, std::vector<bool>(kinds));
   }
+}
+
+void Coverage::count(std::string_view property, const Problem& problem) {
+  if (const auto operation = operation_for(property, problem, served_)) count(*operation, problem);
 }
 
 void Coverage::count(Operation operation, const Problem& problem) {

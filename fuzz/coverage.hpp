@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fuzz/run.hpp"
@@ -17,7 +18,8 @@ class Coverage {
   /// Keeps the reference.
   explicit Coverage(const Served& served);
 
-  /// A case that was judged, and was put to the operation.
+  /// A case that was judged for the named property: what it was put to was asked.
+  void count(std::string_view property, const Problem& problem);
   void count(Operation operation, const Problem& problem);
   std::map<Operation, CoveredTally> tallies() const;
 

@@ -8,11 +8,14 @@
 
 #include "fuzz/check.hpp"
 #include "fuzz/run.hpp"
+#include "properties/ask.hpp"
+#include "properties/domains/dimensions.hpp"
 #include "properties/domains/domain.hpp"
 #include "properties/domains/fitted.hpp"
 #include "properties/domains/hard_cases.hpp"
 #include "properties/fills.hpp"
 #include "reference/text.hpp"
+#include "reference/validity.hpp"
 
 namespace attest {
 namespace {
@@ -91,7 +94,7 @@ Case draw_case(std::string_view property, std::uint64_t seed, std::uint64_t inde
   return drawn;
 }
 
-Served probe(const Subject&) {
+Served probe(const Subject&, const Bring&) {
   return {};
 }
 
@@ -109,6 +112,14 @@ std::optional<Operation> operation_for(std::string_view, const Problem&, const S
 
 std::span<const std::string_view> hard_cases(std::string_view) {
   return {};
+}
+
+Needs needs_of(std::string_view) {
+  return {};
+}
+
+Operation attention_for(const Problem&) {
+  return Operation::prefill;
 }
 
 Values make_values(const Case& test_case) {

@@ -9,15 +9,17 @@ namespace attest {
 namespace {
 
 constexpr std::uint64_t kRound = 8;  // cases of each property
-// The first of so many is not aimed: what nobody thought of is still drawn.
-constexpr std::uint64_t kUnaimedEvery = 4;
-constexpr std::uint64_t kAimedInRound = kRound - kRound / kUnaimedEvery;
+// Of so many the first is drawn as always, for what nobody thought of, the second is planned, and
+// the others are aimed.
+constexpr std::uint64_t kTurn = 4;
+constexpr std::uint64_t kAimedInTurn = 2;
+constexpr std::uint64_t kAimedInRound = kRound / kTurn * kAimedInTurn;
 // Two rounds are needed to plan by; two more are left to hard cases, which a default gate then
 // tries to the last.
 constexpr std::uint64_t kFirstAimed = 4 * kRound;
 // Properties walk the plan of pairs from places so far apart, each one Problem after the other.
 constexpr std::uint64_t kPlanStep = 37;
-// Aimed cases are drawn by indices that no other case has.
+// Aimed and planned cases are drawn by indices that no other case has.
 constexpr std::uint64_t kAimedFrom = std::uint64_t{1} << 38;
 
 }  // namespace
@@ -29,9 +31,8 @@ std::uint64_t Plan::round_of(std::uint64_t index) const {
   return number_of(index) / kRound;
 }
 
-bool Plan::is_aimed(std::uint64_t index) const {
-  const std::uint64_t number = number_of(index);
-  return property_of(index).central_to && number >= kFirstAimed && number % kUnaimedEvery != 0;
+bool Plan::takes_turns(std::uint64_t index) const {
+  return property_of(index).central_to && number_of(index) >= kFirstAimed;
 }
 
 bool Plan::knows(std::uint64_t index) const {
@@ -41,33 +42,28 @@ bool Plan::knows(std::uint64_t index) const {
 
 std::uint64_t Plan::draw_index(std::uint64_t index) const {
   const std::uint64_t number = number_of(index);
-  if (is_aimed(index)) return kAimedFrom + number;
-  if (!property_of(index).central_to || number < kFirstAimed) return number;
-  // What is aimed has taken no index from the others: hard cases come first, all of them.
-  return kFirstAimed + (number - kFirstAimed) / kUnaimedEvery;
-}
-
-/// Only one property asks such an operation, so its aimed cases have to bring the pairs as well.
-bool Plan::asks_alone(std::uint64_t index) const {
-  const auto central = property_of(index).central_to;
-  return central && *central != Operation::prefill && *central != Operation::decode;
+  if (!takes_turns(index)) return number;
+  if (number % kTurn != 0) return kAimedFrom + number;
+  // What is aimed or planned has taken no index from the others: all hard cases come.
+  return kFirstAimed + (number - kFirstAimed) / kTurn;
 }
 
 std::optional<std::uint64_t> Plan::pair(std::uint64_t index) const {
-  const std::uint64_t at = is_aimed(index) ? number_of(index) : draw_index(index);
-  const bool free =
-      is_aimed(index) ? asks_alone(index) : at >= hard_cases(property_of(index).name).size();
-  if (!free || at % 2 == 0) return {};
-  return at / 2 + kPlanStep * (index % properties_.size());
+  const std::uint64_t number = number_of(index), apart = kPlanStep * (index % properties_.size());
+  if (takes_turns(index)) {
+    return number % kTurn == 1 ? std::optional(number / kTurn + apart) : std::nullopt;
+  }
+  const bool hard = number < hard_cases(property_of(index).name).size();
+  return !hard && number % 2 == 1 ? std::optional(number / 2 + apart) : std::nullopt;
 }
 
 const Aim* Plan::aim(std::uint64_t index) const {
-  if (!is_aimed(index) || pair(index)) return nullptr;
+  const std::uint64_t number = number_of(index), turn = number % kTurn;
+  if (!takes_turns(index) || turn < kTurn - kAimedInTurn) return nullptr;
   const auto round = rounds_.find(round_of(index));
   if (round == rounds_.end()) return nullptr;
   const std::vector<Aim>& aims = round->second[index % properties_.size()];
-  const std::uint64_t place = number_of(index) % kRound;
-  const std::uint64_t nth = place - place / kUnaimedEvery - 1;
+  const std::uint64_t nth = number % kRound / kTurn * kAimedInTurn + turn - (kTurn - kAimedInTurn);
   return aims.empty() ? nullptr : &aims[nth % aims.size()];
 }
 

@@ -39,8 +39,8 @@ class Plan {
   const Property& property_of(std::uint64_t index) const {
     return *properties_[index % properties_.size()];
   }
-  bool is_aimed(std::uint64_t index) const;
-  bool asks_alone(std::uint64_t index) const;
+  /// Whether it is behind what every campaign of a central property begins with.
+  bool takes_turns(std::uint64_t index) const;
 
   std::vector<const Property*> properties_;
   std::uint64_t first_round_;

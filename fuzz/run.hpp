@@ -115,6 +115,7 @@ struct EmulationOptions {
 struct Run {
   std::string version, subject, numerics, device;
   EmulationOptions emulation;
+  std::string where;  // what of it was asked for, as typed; empty: everything
   std::uint64_t seed = 0;
   double seconds = 0;
   bool interrupted = false;      // stopped by a signal

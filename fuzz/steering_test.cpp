@@ -127,8 +127,14 @@ TEST(Plan, AimsByWhatWasCountedTwoRoundsBefore) {
   EXPECT_FALSE(plan.knows(40));
   EXPECT_EQ(plan.aim(31), nullptr) << "hard cases come first";
   EXPECT_EQ(plan.aim(32), nullptr) << "one of four is drawn as ever";
-  ASSERT_NE(plan.aim(33), nullptr);
-  EXPECT_NE(plan.aim(33)->cell, plan.aim(34)->cell);
+  EXPECT_FALSE(plan.pair(32));
+  EXPECT_EQ(plan.aim(33), nullptr) << "and one is planned";
+  EXPECT_TRUE(plan.pair(33));
+  ASSERT_NE(plan.aim(34), nullptr);
+  EXPECT_FALSE(plan.pair(34));
+  EXPECT_NE(plan.aim(34)->cell, plan.aim(35)->cell);
+  EXPECT_NE(plan.aim(35)->cell, plan.aim(38)->cell);
+  EXPECT_EQ(*plan.pair(37), *plan.pair(33) + 1) << "one pair after the other";
 }
 
 TEST(Steering, GivesEveryFormatItsSharpCases) {

@@ -21,7 +21,8 @@ enum class Stream : std::uint32_t {
   sinks = 6,
   other = 7,
   setting = 8,
-  fit = 9
+  fit = 9,
+  narrowing = 10
 };
 
 /// 128 bits for one coordinate. Batch entries below 2^24 are told apart; -1 may stand for "none".

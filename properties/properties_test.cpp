@@ -69,9 +69,12 @@ const Property& property_named(const std::string& name) {
   return catalogue().front();
 }
 
-/// Whether some cheap case among the first fifty makes `property` refuse `subject`.
+/// Whether some cheap case, a hard one or one of the first drawn, makes `property` refuse
+/// `subject`.
 bool refuses(const Property& property, const Subject& subject) {
-  for (std::uint64_t index = 0; index < 50; ++index) {
+  constexpr std::uint64_t kFirstDrawn = 10;
+  const std::uint64_t last = hard_cases(property.name).size() + kFirstDrawn;
+  for (std::uint64_t index = 0; index < last; ++index) {
     const Case c = draw_case(property.name, 5, index);
     if (!is_cheap(c.problem) && property.name != "variance_scaling") continue;
     const Verdict verdict = property.check(subject, c.problem, make_values(c));

@@ -36,12 +36,28 @@ bool offers(const Run& run, Operation operation) {
   return std::ranges::find(run.offered, operation) != run.offered.end();
 }
 
+const PropertyTally* central_tally(const Run& run, Operation operation) {
+  const auto tally =
+      std::ranges::find(run.tallies, name_of_central(operation), &PropertyTally::property);
+  return tally == run.tallies.end() ? nullptr : &*tally;
+}
+
+bool any_judged(const Run& run) {
+  return std::ranges::any_of(run.offered, [&run](Operation operation) {
+    const PropertyTally* tally = central_tally(run, operation);
+    return tally != nullptr && tally->judged() > 0;
+  });
+}
+
 /// Of an operation that is offered but was never judged: a kernel that nobody looked at would pass.
+/// Where --where has narrowed the run, those that have nothing of what was asked for may be: the
+/// reason names them, unless there is no other.
 std::string unjudged(const Run& run) {
+  if (!run.where.empty() && any_judged(run)) return {};
   for (const Operation operation : run.offered) {
     const std::string_view central = name_of_central(operation);
-    const auto tally = std::ranges::find(run.tallies, central, &PropertyTally::property);
-    if (tally == run.tallies.end() || tally->judged() > 0 || tally->cases == 0) continue;
+    const PropertyTally* tally = central_tally(run, operation);
+    if (tally == nullptr || tally->judged() > 0 || tally->cases == 0) continue;
     const std::string lead =
         fmt::format("{} is offered, but {} judged no case of it", name_of(operation), central);
     const auto most = std::ranges::max_element(tally->declines, {},
@@ -104,6 +120,12 @@ std::string blindness(const Run& run) {
 std::string proven(const Run& run, std::uint64_t compared) {
   std::string reason = fmt::format("nothing violated in {} judged cases, {} numbers compared",
                                    run.judged(), compared);
+  if (!run.where.empty()) {
+    reason = fmt::format(
+        "nothing violated in {} judged cases where {}, {} numbers compared; "
+        "nothing is said of other problems",
+        run.judged(), run.where, compared);
+  }
   std::vector<std::string> absent, declined;
   for (const std::string& name : names_of(run, Standing::declined)) {
     const auto property = std::ranges::find(catalogue(), name, &Property::name);

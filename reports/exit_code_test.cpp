@@ -107,6 +107,23 @@ TEST(ExitCode, AnOperationThatIsOfferedButWasNeverJudgedIsTwo) {
   EXPECT_EQ(exit_code_of(run), 0);
 }
 
+TEST(ExitCode, WhereOnlyAPartIsAskedForTheRestMayStayUnjudged) {
+  attest::Run run = good_run();
+  run.offered = {Operation::prefill, Operation::append};
+  run.tallies[0] = tally("oracle_agreement", 9, 0, 9);
+  run.tallies[1] = tally("append_writes_its_slots", 5, 0, 0);
+  EXPECT_EQ(exit_code_of(run), 2);
+  run.where = "page=16";
+  EXPECT_EQ(exit_code_of(run), 0);
+  const std::string reason = conclusion_of(run).reason;
+  EXPECT_NE(reason.find("judged cases where page=16, "), std::string::npos) << reason;
+  EXPECT_NE(reason.find("; nothing is said of other problems"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("always declined: oracle_agreement"), std::string::npos) << reason;
+  run.tallies[1] = tally("append_writes_its_slots", 5, 0, 5);
+  run.tallies.push_back(tally("causality", 5, 0, 0));
+  EXPECT_EQ(exit_code_of(run), 2);  // no operation was judged by what is central to it
+}
+
 TEST(ExitCode, WhatFailedOnceOnlyIsTheTestbedsTrouble) {
   attest::Run run = good_run();
   run.subject = "mine.so";

@@ -1,7 +1,8 @@
 // run.json, schema 1: a Run as JSON and back. The schema is documented in README.md.
 // A property's `redrawn` and `declines`, a list of `why` and `cases`, a finding's `setting`,
 // `digest`, `version` and `subject_hash`, and the run's `counters` and `models`, numbers by name,
-// came later: files without them are read too, as are those without what sight_json writes.
+// came later, and so did `where`: files without them are read too, as are those without what
+// sight_json writes.
 // `judged` is written for readers only.
 #include <fmt/format.h>
 
@@ -122,6 +123,7 @@ Json json_of(const Run& run) {
                {"numerics", run.numerics},
                {"device", run.device},
                {"emulation", json_of(run.emulation)},
+               {"where", run.where},
                {"seed", run.seed},
                {"seconds", number_of(run.seconds)},
                {"interrupted", run.interrupted},
@@ -180,6 +182,7 @@ Run run_of_json(std::string_view text, std::string_view file_name) {
   run.numerics = fields.text("numerics");
   run.device = fields.text("device");
   run.emulation = read_emulation(fields);
+  if (fields.has("where")) run.where = fields.text("where");
   run.seed = fields.count("seed");
   run.seconds = fields.number("seconds");
   run.interrupted = fields.flag("interrupted");

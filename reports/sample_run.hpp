@@ -58,6 +58,7 @@ inline Run sample_run() {
   run.numerics = "emulated: sm_80";
   run.device = "emulated";
   run.emulation = {"sm_90+worst:3", "memcheck,initcheck", 77};
+  run.where = "in=f16 seqlen_kv=1..64";
   run.seed = 18446744073709551615U;
   run.seconds = 12.5;
   run.next_index = 42;

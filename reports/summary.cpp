@@ -46,16 +46,22 @@ std::string models(const Run& run) {
   return counts.empty() ? "" : fmt::format("Cases per model: {}.\n", joined(counts, ", "));
 }
 
+std::string asked_for(const Run& run) {
+  if (run.where.empty()) return {};
+  return fmt::format("Only problems were asked for that are: {}. Nothing is said of others.\n",
+                     plain(run.where));
+}
+
 std::string headline(const Run& run) {
   constexpr std::string_view kWords[] = {"holds", "VIOLATED", "could not tell"};
   const Conclusion conclusion = conclusion_of(run);
   return fmt::format(
       "# attest: {}\n\nExit code {}: {}.\n\n"
       "Subject {}, numerics {}, device {}, seed {}, version {}, {} cases in {:.1f} s.\n"
-      "Emulator: {}.\n{}",
+      "Emulator: {}.\n{}{}",
       kWords[conclusion.exit_code], conclusion.exit_code, plain(conclusion.reason),
       plain(run.subject), plain(run.numerics), plain(run.device), run.seed, plain(run.version),
-      run.cases(), run.seconds, plain(text_of(run.emulation)), models(run));
+      run.cases(), run.seconds, plain(text_of(run.emulation)), models(run), asked_for(run));
 }
 
 std::string properties(const Run& run) {

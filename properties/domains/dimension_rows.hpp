@@ -24,8 +24,15 @@ inline bool never(const Needs&) {
 inline bool shows_all(const Needs& n) {
   return n.two_keys || n.many_rows || n.whole_tiles || n.sequence;
 }
+/// The path needs a narrow cache; what a cache has rounded is neither what was given, nor
+/// recomputed, nor the same work.
 inline bool keeps_cache(const Needs& n) {
-  return n.path || n.stored_bits;
+  return n.path || n.stored_bits || n.sequence || n.whole_tiles;
+}
+
+/// A cache in the format of the input is none of its own, unless it has scales.
+inline void forget_same_cache(Problem& p) {
+  if (p.cache == p.input && p.scales == Scales::none) p.cache.reset();
 }
 
 inline bool any(Operation) {

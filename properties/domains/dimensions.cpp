@@ -67,8 +67,9 @@ Dimension cache() {
   }
   return paired({"cache",
                  [](Problem& to, const Problem& from) {
-                   to.cache = from.cache == to.input ? std::nullopt : from.cache;
+                   to.cache = from.cache;
                    to.scales = from.scales;
+                   forget_same_cache(to);
                  },
                  values, keeps_cache},
                 stored, [](const Problem& p) -> std::string {
@@ -356,7 +357,7 @@ bool same(const Dimension& dimension, const Problem& a, const Problem& b) {
 
 void follow_edit(Problem& problem, const Problem& before) {
   put_right(problem, before);
-  if (problem.cache == problem.input) problem.cache.reset();
+  forget_same_cache(problem);
 }
 
 }  // namespace attest

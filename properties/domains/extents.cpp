@@ -180,6 +180,7 @@ void draw_large_extent(Problem& p, const Needs& needs) {
 /// they are and are not lowered.
 void draw_one_large(Problem& p, const Needs& needs) {
   constexpr double kTwoMost = 5e5;
+  constexpr Index kHeadsMost = 256;  // of all entries: each may be a block, however small
   p.batch = 1;
   p.kv_heads = p.query_heads = pick_between(1, 2);
   p.queries = pick_between(1, 4);
@@ -189,7 +190,7 @@ void draw_one_large(Problem& p, const Needs& needs) {
   draw_large_extent(p, needs);
   Problem two = p;
   draw_large_extent(two, needs);
-  if (work(two, needs) <= kTwoMost) p = two;
+  if (work(two, needs) <= kTwoMost && two.batch * two.query_heads <= kHeadsMost) p = two;
 }
 
 void draw_any(Problem& p, const Needs& needs) {

@@ -13,9 +13,20 @@ namespace attest {
 namespace {
 
 constexpr double kWorkMost = 3e5;  // of a fitted case, in multiplications, unless drawn with more
+constexpr double kTileWorkMost = 4e7;  // the same where rows and keys are whole tiles
 
 double work(const Problem& p) {
   return static_cast<double>(row_count(p)) * static_cast<double>(std::max<Index>(p.keys, 1)) *
+         static_cast<double>(p.depth + p.v_depth);
+}
+
+/// What a kernel does that takes whole tiles of rows and keys, for every head of every entry.
+double tile_work(const Problem& p) {
+  constexpr Index kTile = 64;
+  const auto whole = [](Index extent) {
+    return static_cast<double>((std::max<Index>(extent, 1) + kTile - 1) / kTile * kTile);
+  };
+  return static_cast<double>(p.batch * p.query_heads) * whole(p.queries) * whole(p.keys) *
          static_cast<double>(p.depth + p.v_depth);
 }
 
@@ -46,6 +57,7 @@ class Fit {
     if (accepts(drawn_.problem)) return drawn_;
     auto made = led_from(*served_.base, {});
     if (!made) return drawn_;
+    thin_out(made->problem);
     shorten(made->problem);
     return *made;
   }
@@ -57,6 +69,7 @@ class Fit {
     const ServedExtent& extent = served_.extents[number % served_.extents.size()];
     const Dimension& dimension = dimensions()[extent.dimension];
     if (!dimension.fixed(needs_)) moves(made->problem, dimension, extent.problem);
+    thin_out(made->problem);
     shorten(made->problem);
     return *made;
   }
@@ -107,6 +120,29 @@ class Fit {
     const auto bits = random_bits(drawn_.seed, Stream::fit, 0, 0, 0, static_cast<Index>(n));
     if (others.size() > 1) moves(problem, dimension, others[bits[0] % others.size()]);
     return false;
+  }
+
+  /// Widths may have grown: of many entries and many heads together the fewer give way.
+  void thin_out(Problem& problem) const {
+    const double most = std::max(kTileWorkMost, tile_work(drawn_.problem));
+    const Index entries_least = needs_.neighbours ? 2 : 1;
+    while (tile_work(problem) > most) {
+      const Problem before = problem;
+      const Index group = problem.query_heads / problem.kv_heads;
+      const bool entries = problem.batch > entries_least &&
+                           (problem.batch <= problem.query_heads || problem.query_heads == 1);
+      if (entries) {
+        problem.batch = (problem.batch + 1) / 2;
+      } else if (group > 1) {
+        problem.query_heads = problem.kv_heads * ((group + 1) / 2);
+      } else {
+        problem.query_heads = problem.kv_heads = (problem.kv_heads + 1) / 2;
+      }
+      follow_edit(problem, before);
+      if (problem != before && accepts(problem)) continue;
+      problem = before;
+      return;
+    }
   }
 
   /// Widths may have grown: lengths give way, where they mean nothing to the property.

@@ -36,10 +36,12 @@ std::string_view central_property(Operation operation) {
 
 class Search {
  public:
-  Search(const Subject& subject, Operation operation) : subject_(subject), operation_(operation) {
+  Search(const Subject& subject, Operation operation, const Bring& bring)
+      : subject_(subject), operation_(operation), bring_(bring) {
     first_.keys = 64;
     first_.queries = 1;
     first_.batch = 2;
+    if (bring_) bring_(operation_, first_);
   }
 
   ServedOperation run() {
@@ -76,10 +78,17 @@ class Search {
     }
     const Dimension& dimension = dimension_named(kSearched[level]);
     const std::size_t count = std::min(kCombined[level], dimension.values.size());
+    std::vector<Problem> brought;  // which may be the same for many values
     for (std::size_t n = 0; n < count; ++n) {
       Problem tried = problem;
       dimension.values[n](tried);
       follow_edit(tried, problem);
+      if (bring_) {
+        bring_(operation_, tried);
+        if (!invalidity(tried).empty()) continue;
+        if (std::ranges::find(brought, tried) != brought.end()) continue;
+        brought.push_back(tried);
+      }
       if (try_level(level + 1, tried)) return true;
     }
     return false;
@@ -90,7 +99,8 @@ class Search {
   void look_among_drawn() {
     const std::string_view property = central_property(operation_);
     for (std::uint64_t index = 0; index < kDrawnMost && !found_.base; ++index) {
-      const Problem drawn = draw_case(property, 1, index).problem;
+      Problem drawn = draw_case(property, 1, index).problem;
+      if (bring_) bring_(operation_, drawn);
       led_ = operation_ == Operation::decode && attention_for(drawn) == operation_;
       if (asked(drawn)) found_.base = drawn;
     }
@@ -179,6 +189,7 @@ class Search {
 
   const Subject& subject_;
   Operation operation_;
+  const Bring& bring_;
   bool led_ = false;
   Problem first_;
   ServedOperation found_;
@@ -193,11 +204,11 @@ bool accepts(const Subject& subject, Operation operation, const Problem& problem
          (!subject.declines || !subject.declines(operation, problem));
 }
 
-Served probe(const Subject& subject) {
+Served probe(const Subject& subject, const Bring& bring) {
   Served served;
   for (std::size_t n = 0; n < kOperationCount; ++n) {
     const auto operation = static_cast<Operation>(n);
-    if (offers(subject, operation)) served.operations[n] = Search(subject, operation).run();
+    if (offers(subject, operation)) served.operations[n] = Search(subject, operation, bring).run();
   }
   return served;
 }

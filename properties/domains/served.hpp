@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,9 +40,12 @@ struct Served {
   }
 };
 
+/// Gives a Problem what the subject is known to insist on, where it does not have it.
+using Bring = std::function<void(Operation, Problem&)>;
+
 /// Asks some ten thousands of questions at most, of a subject that accepts all some hundreds. The
-/// same answers give the same Served.
-Served probe(const Subject& subject);
+/// same answers give the same Served. What is searched is brought where `bring` leads.
+Served probe(const Subject& subject, const Bring& bring = {});
 
 /// Legal, and not declined.
 bool accepts(const Subject& subject, Operation operation, const Problem& problem);

@@ -69,6 +69,10 @@ std::vector<OptionWord> campaign(CampaignCommand& options) {
                .what = "only these, separated by commas",
                .place = &options.properties,
                .separator = ','},
+              {.name = "--where",
+               .what = "only problems that have these attributes, separated by blanks: 'in=bf16 "
+                       "head_dim=64,128 seqlen_kv=1..4096 causal no-mask' (`attest list where`)",
+               .place = &options.where},
               {.name = "--report",
                .what = "folder for run.json, junit.xml, summary.md, cases.log and findings",
                .place = &options.report}});
@@ -342,7 +346,8 @@ std::vector<CommandWord> command_words(AllOptions& options) {
        .options = {{.name = "what",
                     .what =
                         "properties, fills, formats, numerics, checks, subjects, mutants, paths, "
-                        "precision, case (words of a case line), tensors and metadata (of files), "
+                        "precision, case (words of a case line), where (attributes), tensors and "
+                        "metadata (of files), "
                         "bounds, directions, biases, stages and tiers (of measure), ...; else all",
                     .place = &options.list}}});
   return commands;

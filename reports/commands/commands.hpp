@@ -35,6 +35,7 @@ struct CampaignCommand {
   std::optional<std::uint64_t> cases;
   unsigned threads = std::thread::hardware_concurrency();
   std::vector<std::string> properties;  // empty: all
+  std::string where;                    // attributes that a case must have; empty: any
   std::string report = "attest-report";
   std::string corpus = "attest-corpus";  // fuzz: findings join it, and its place is kept there
 };

@@ -28,11 +28,12 @@ std::string names_of(const std::vector<std::string>& chosen) {
 
 int fuzz(const CampaignCommand& options) {
   const std::filesystem::path corpus = options.corpus;
+  const Narrowing where = narrowing_of(options);
   CampaignPlace place{options.seed, 0, names_of(options.properties),
-                      reference_of(options.subject.subject)};
-  if (const auto before = read_place(corpus); before && before->seed == place.seed &&
-                                              before->properties == place.properties &&
-                                              before->subject == place.subject) {
+                      reference_of(options.subject.subject), where.text};
+  if (const auto before = read_place(corpus);
+      before && before->seed == place.seed && before->properties == place.properties &&
+      before->subject == place.subject && before->where == place.where) {
     place.next_index = before->next_index;
   }
   write_place(corpus, place);
@@ -42,6 +43,7 @@ int fuzz(const CampaignCommand& options) {
   campaign.first_index = place.next_index;
   campaign.threads = options.threads;
   campaign.properties = options.properties;
+  campaign.where = where;
   campaign.findings_per_property = kFindingsPerProperty;
   campaign.first = read_corpus(program_folder() / "corpus");
   std::ranges::copy(read_corpus(corpus), std::back_inserter(campaign.first));

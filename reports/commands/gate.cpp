@@ -11,6 +11,7 @@ int gate(const CampaignCommand& options) {
   campaign.seed = options.seed;
   campaign.threads = options.threads;
   campaign.properties = options.properties;
+  campaign.where = narrowing_of(options);
   campaign.first = read_corpus(program_folder() / "corpus");
   campaign.budget_cases = options.cases;
   if (!options.budget.empty()) {

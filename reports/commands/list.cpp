@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fuzz/attributes.hpp"
 #include "fuzz/features.hpp"
 #include "properties/fills.hpp"
 #include "properties/property.hpp"
@@ -55,9 +56,17 @@ Rows formats() {
   return rows;
 }
 
-Rows features() {
+Rows feature_rows() {
   Rows rows;
-  for (const std::string& name : feature_names()) rows.emplace_back(name, "");
+  for (const Feature& feature : features()) rows.emplace_back(feature.name, feature.what);
+  return rows;
+}
+
+Rows where_rows() {
+  Rows rows;
+  for (const Attribute& attribute : attributes()) {
+    rows.emplace_back(form_of(attribute), meaning_of(attribute));
+  }
   return rows;
 }
 
@@ -169,25 +178,16 @@ struct Section {
   Rows (*rows)();
 };
 constexpr std::array kSections{
-    Section{"properties", properties},
-    Section{"fills", fill_rows},
-    Section{"formats", formats},
-    Section{"features", features},
-    Section{"numerics", numerics},
-    Section{"checks", checks},
-    Section{"subjects", subjects},
-    Section{"mutants", mutants},
-    Section{"wrong_answers", wrong_answers},
-    Section{"paths", paths},
-    Section{"precision", precision},
-    Section{"case", case_line},
-    Section{"tensors", tensors},
-    Section{"metadata", metadata},
-    Section{"bounds", bounds},
-    Section{"directions", directions},
-    Section{"biases", biases},
-    Section{"stages", stages},
-    Section{"tiers", tiers},
+    Section{"properties", properties}, Section{"fills", fill_rows},
+    Section{"formats", formats},       Section{"features", feature_rows},
+    Section{"where", where_rows},      Section{"numerics", numerics},
+    Section{"checks", checks},         Section{"subjects", subjects},
+    Section{"mutants", mutants},       Section{"wrong_answers", wrong_answers},
+    Section{"paths", paths},           Section{"precision", precision},
+    Section{"case", case_line},        Section{"tensors", tensors},
+    Section{"metadata", metadata},     Section{"bounds", bounds},
+    Section{"directions", directions}, Section{"biases", biases},
+    Section{"stages", stages},         Section{"tiers", tiers},
 };
 
 void print_rows(const Rows& rows, std::string_view indent) {

@@ -51,8 +51,10 @@ Run run_watched(const std::function<Subject()>& make_subject, const CampaignComm
   const fs::path report = options.report;
   Journal journal(report / "cases.log");
   const std::atomic<bool>& stop = interruption();
-  say("{}, seed {}, {}: {} '{}' with {}; report in {}\n", version_text(), campaign.seed,
-      text_of(campaign.emulation), purpose, one_line(options.subject.subject),
+  const std::string where =
+      campaign.where.text.empty() ? "" : fmt::format(" where {}", campaign.where.text);
+  say("{}, seed {}, {}: {} '{}'{} with {}; report in {}\n", version_text(), campaign.seed,
+      text_of(campaign.emulation), purpose, one_line(options.subject.subject), where,
       budget_text(campaign), one_line(report.string()));
   std::fflush(stdout);
 
@@ -98,6 +100,12 @@ std::string version_text() {
   return fmt::format("attest {}", version());
 }
 
+Narrowing narrowing_of(const CampaignCommand& options) {
+  Narrowing where = parse_narrowing(options.where);
+  require_possible(where);
+  return where;
+}
+
 Run run_session(const CampaignCommand& options, CampaignOptions campaign, std::string_view purpose,
                 const SessionHooks& hooks) {
   const fs::path report = options.report;
@@ -111,6 +119,7 @@ Run run_session(const CampaignCommand& options, CampaignOptions campaign, std::s
   known.subject = reference_of(options.subject.subject);
   known.device = options.subject.device;
   known.emulation = subject.emulation;
+  known.where = campaign.where.text;
   known.seed = campaign.seed;
   SessionReports reports(report, known);
   try {

@@ -12,6 +12,9 @@ namespace attest {
 /// "45s", "10m", "1h", "90" (seconds). Throws Error naming `option`.
 double seconds_of(const std::string& text, const std::string& option);
 
+/// What --where asks for. Throws Error for what is no attribute, or what no problem has.
+Narrowing narrowing_of(const CampaignCommand& options);
+
 struct SessionHooks {
   std::function<void(const Finding&)> found;   // may be empty
   std::function<void(const Run&)> progressed;  // may be empty

@@ -63,6 +63,7 @@ Run SessionReports::named(const Run& run) const {
   whole.subject = known_.subject;
   whole.device = known_.device;
   whole.emulation = known_.emulation;
+  whole.where = known_.where;
   whole.seed = known_.seed;
   for (Finding& finding : whole.findings) finding = signed_by_run(finding);
   return whole;
