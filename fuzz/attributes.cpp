@@ -151,7 +151,7 @@ constexpr std::array kAskedBy{
     AskedBy{"pages_permuted", kCaches}, AskedBy{"ring", kCaches},
     AskedBy{"spare_slots", kCaches},    AskedBy{"splits", kDecode},
     AskedBy{"rope", kAppend},           AskedBy{"strided", kTokens},
-    AskedBy{"layout_bthd", kTokens},
+    AskedBy{"far_strides", kTokens},    AskedBy{"layout_bthd", kTokens},
 };
 
 std::uint32_t operations_of(std::string_view word) {

@@ -74,8 +74,8 @@ extern "C" {
 #define ATTEST_STRIDED_SCALES 0x080u /* k_scales and v_scales, where there is one per token */
 #define ATTEST_STRIDED_TABLE 0x100u  /* block_table */
 #define ATTEST_STRIDED_FRESH 0x200u  /* new_k and new_v */
-/* The gaps between the heads or entries of these tensors are so wide that the last elements lie
- * beyond the first by more than 2^31. A kernel with offsets of 32 bits declines it. */
+/* The gaps between the entries, heads or rows of these tensors are so wide that the last of them
+ * lies 3 * 2^31 elements behind the first. A kernel with offsets of 32 bits declines it. */
 #define ATTEST_STRIDED_FAR 0x400u
 
 /* Scales of a cache: what stored k and v are multiplied by. Rope: which columns of a key are turned

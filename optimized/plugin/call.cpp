@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "optimized/emulator/own_work.hpp"
+#include "optimized/plugin/far_mapping.hpp"
 #include "optimized/plugin/loaded_plugin.hpp"
 
 namespace attest {
@@ -68,9 +69,9 @@ DLDevice Calls::device() const {
 void Calls::ask_declines(const Request& request, ReplyHeader& reply) const {
   reply.precision = subject_.precision;
   const bool far = (request.problem.strided & ATTEST_STRIDED_FAR) != 0;
-  if (far && runtime_ != nullptr && !runtime_->emulated()) {
+  if (far && (!has_far_memory() || (runtime_ != nullptr && !runtime_->emulated()))) {
     reply.declined = 1;
-    put_text(reply.text, "strides beyond 2^31 elements are laid out where memory is the host's");
+    put_text(reply.text, "attest has no memory here for strides beyond 32 bits");
     return;
   }
   const char* reason = subject_.declines != nullptr

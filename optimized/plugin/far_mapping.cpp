@@ -21,4 +21,10 @@ FarMapping::~FarMapping() {
 FarMapping::FarMapping(FarMapping&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
 
+bool has_far_memory() {
+  constexpr std::size_t kOfACall = std::size_t{1} << 39;  // some 16 tensors of 2^35 bytes
+  static const bool has = FarMapping(kOfACall).data() != nullptr;
+  return has;
+}
+
 }  // namespace attest

@@ -19,4 +19,7 @@ class FarMapping {
   std::size_t bytes_ = 0;
 };
 
+/// Whether the system gives address space without memory behind it, as much as a call may need.
+bool has_far_memory();
+
 }  // namespace attest

@@ -30,7 +30,8 @@ std::array<std::int64_t, 4> strides_of(const TensorSpec& spec) {
   return {rows * row, columns, row, 1};
 }
 
-constexpr std::int64_t kFarElements = std::int64_t{1} << 31;
+// Of the last element: wraps to a negative number of 32 bits, and to another one without a sign.
+constexpr std::int64_t kFarElements = std::int64_t{3} << 31;
 
 bool is_last_shown(const TensorSpec& spec, std::size_t axis) {
   return (spec.axes >> (axis + 1)) == 0;

@@ -122,6 +122,30 @@ TEST(Worker, CarriesEveryLayoutPoisonAndOption) {
   }
 }
 
+/// Over some 25 GiB of address space for each tensor, under a worker's usual limit of memory.
+TEST(Worker, CarriesTensorsThatLieFarApart) {
+  Subject subject = open_plugin(options_for("echoes"));
+  for (const Layout layout : {Layout::bhtd, Layout::bthd}) {
+    for (const Index batch : {2, 1}) {
+      for (const Index heads : {2, 1}) {
+        Problem p = small_problem();
+        p.layout = layout;
+        p.batch = batch;
+        p.query_heads = p.kv_heads = heads;
+        p.bias = p.mask = true;
+        p.spare_slots = 3;
+        p.strided = (1U << kStridedWords) - 1;
+        ASSERT_EQ(subject.declines(Operation::prefill, p), std::nullopt);
+        expect_echo(subject, p, Poison::nan);
+        p.page_size = 2;
+        p.page_order = 3;
+        p.spare_slots = 0;
+        expect_decoded_echo(subject, p, Poison::huge);
+      }
+    }
+  }
+}
+
 TEST(Worker, CarriesEveryFormat) {
   Subject subject = open_plugin(options_for("echoes"));
   for (const Format format : {Format::f32, Format::f16, Format::bf16, Format::e4m3, Format::e5m2}) {

@@ -50,9 +50,9 @@ constexpr std::string_view kAttention[] = {
     "q=1x2x17x72 kv=1x129x24 in=f16 out=f32 fill=normal",         // half a step of 16
     "q=1x1x9x8 kv=1x200x8 in=bf16 out=f32 fill=rising_maxima",    // rescale
     "q=1x1x3x136 kv=1x33x200 in=f16 out=f16 causal fill=normal",  // wide
-    "q=1x1x1x8 kv=1x2x8 in=f16 out=f32 kv_len=1 fill=normal",     // V behind the length
+    "q=2x2x5x8 kv=2x33x8 strided=q,k,v,o,lse,far fill=ramp",      // offsets of 32 bits
     "q=1x2x9x8 kv=2x65x8 in=f16 out=f32 fill=normal",             // a coarse rescale
-    "q=2x1x16x16 kv=1x70x16 in=bf16 out=f32 window=3,3 kv_len=70,64 mask fill=ramp seed=3",
+    "q=2x1x16x16 kv=1x70x16 in=bf16 out=f32 window=3,3 kv_len=69,64 mask fill=ramp seed=3",
 };
 
 constexpr std::string_view kNeighbours[] = {
@@ -138,6 +138,8 @@ constexpr std::string_view kDecode[] = {
     "q=1x4x5x16 kv=1x65x24 in=bf16 out=f32 causal fill=ramp",      // two tiles of rows
     "q=1x5x1x136 kv=1x129x8 in=f16 out=f16 splits=2 fill=normal",  // wide
     "q=2x4x1x8 kv=1x70x8 in=bf16 out=f32 cache=i8 scales=token page=16 order=2 kv_len=70,64",
+    "q=2x4x1x8 kv=2x70x8 in=f16 out=f16 cache=e4m3 scales=token page=16 order=2 splits=2 "
+    "strided=q,k,v,o,lse,scales,table,far",
 };
 
 constexpr std::string_view kSequence[] = {
@@ -176,6 +178,7 @@ constexpr std::string_view kAppend[] = {
     "q=1x1x1x8 kv=1x3x8 spare=9 chunk=9 cache=e5m2",  // beyond the largest
     "q=1x1x1x4 kv=1x3x4 spare=300 chunk=256",         // rows that 8 bits cannot number
     "q=2x1x1x2 kv=1x5x2 spare=700 chunk=600 page=64 order=1 kv_len=0,5",
+    "q=2x2x1x8 kv=2x3x8 spare=9 chunk=9 strided=k,v,fresh,far",
 };
 
 constexpr std::string_view kCopies[] = {
@@ -184,6 +187,7 @@ constexpr std::string_view kCopies[] = {
     "q=1x3x1x8 kv=3x1x8 in=f16 layout=bthd page=4 order=2",
     "q=1x2x1x8 kv=2x1x16 cache=i8 scales=head page=16 order=3",
     "q=1x2x1x8 kv=2x1x8 in=bf16 cache=e4m3 scales=tensor page=16 order=4",
+    "q=1x2x1x8 kv=2x1x16 page=16 order=3 strided=k,v,far",
 };
 
 constexpr std::string_view kPath[] = {
