@@ -132,8 +132,7 @@ constexpr std::string_view kDecode[] = {
     "q=2x2x2x8 kv=2x7x8 in=bf16 out=bf16 cache=e4m3 scales=token page=4 order=3 fill=normal",
     "q=1x1x1x4 kv=1x5x4 cache=bf16 fill=normal",        // wider queries than keys
     "q=1x1x1x4 kv=1x17x4 bias splits=2 fill=low_bias",  // a bias that is no -inf
-    // Heads that matrix units take together: 16 rows by tiles of 64 keys, or 32 where rows are
-    // wide.
+    // Heads that matrix units take together: 16 rows by tiles of 64 keys, or 32 where wide.
     "q=1x4x1x8 kv=1x200x8 in=f16 out=f32 fill=rising_maxima",      // rescale
     "q=1x4x5x16 kv=1x65x24 in=bf16 out=f32 causal fill=ramp",      // two tiles of rows
     "q=1x5x1x136 kv=1x129x8 in=f16 out=f16 splits=2 fill=normal",  // wide
