@@ -9,16 +9,22 @@
 #include <vector>
 
 #include "properties/excerpt.hpp"
+#include "properties/row_sample.hpp"
 #include "properties/rows.hpp"
 
 namespace attest {
 namespace {
 
+bool any_of(const std::vector<bool>& wanted, std::size_t first, Index count) {
+  const std::vector<bool> part = part_of(wanted, first, count);
+  return part.empty() || std::ranges::find(part, true) != part.end();
+}
+
 /// Calls act(excerpt, number of its first row in the whole) for every head of every batch entry
-/// that has rows, from several threads.
+/// that has rows of those wanted, from several threads.
 template <class Act>
 void for_each_head(const Problem& problem, const Values& values, std::atomic<Index>* done,
-                   const Act& act) {
+                   const Act& act, const std::vector<bool>& wanted = {}) {
   const Index heads = problem.batch * problem.query_heads;
   const auto cores = static_cast<Index>(std::max(1U, std::thread::hardware_concurrency()));
   std::atomic<Index> next = 0;
@@ -28,8 +34,10 @@ void for_each_head(const Problem& problem, const Values& values, std::atomic<Ind
     try {
       for (Index n = next++; n < heads; n = next++) {
         const Index b = n / problem.query_heads, h = n % problem.query_heads;
-        if (const Index rows = query_length(problem, b); rows > 0) {
-          act(excerpt(problem, values, {}, {b, h, 0, rows}), row_number(problem, b, h, 0));
+        const Index rows = query_length(problem, b);
+        const std::size_t first = row_number(problem, b, h, 0);
+        if (rows > 0 && any_of(wanted, first, rows)) {
+          act(excerpt(problem, values, {}, {b, h, 0, rows}), first);
         }
         if (done != nullptr) ++*done;
       }
@@ -92,11 +100,19 @@ void put_head(const Truth& head, Truth& all, std::size_t first_row) {
 
 Acceptance acceptance_by_heads(const Problem& problem, const Values& values,
                                const PrecisionPath& path, Strength at_most,
-                               std::atomic<Index>* done) {
+                               const std::vector<bool>& wanted, std::atomic<Index>* done) {
   Acceptance all = of_no_row(problem);
-  for_each_head(problem, values, done, [&](const Excerpt& head, std::size_t first_row) {
-    put_head(acceptance(head.problem, head.values, path, at_most), all, first_row, problem.v_depth);
-  });
+  if (!wanted.empty()) {
+    all.lse.centre.assign(wanted.size(), std::numeric_limits<double>::quiet_NaN());
+  }
+  for_each_head(
+      problem, values, done,
+      [&](const Excerpt& head, std::size_t first_row) {
+        const std::vector<bool> rows = part_of(wanted, first_row, head.problem.queries);
+        put_head(acceptance(head.problem, head.values, path, at_most, rows), all, first_row,
+                 problem.v_depth);
+      },
+      wanted);
   return all;
 }
 

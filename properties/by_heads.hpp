@@ -3,6 +3,7 @@
 // shown.
 #pragma once
 #include <atomic>
+#include <vector>
 
 #include "reference/bound/acceptance.hpp"
 #include "reference/oracle/certified.hpp"
@@ -12,9 +13,10 @@ namespace attest {
 /// In all of them `done` counts the heads of all batch entries that are finished, for whoever shows
 /// progress.
 
-/// acceptance(), bit for bit.
+/// acceptance(), bit for bit. A head without a wanted row costs nothing.
 Acceptance acceptance_by_heads(const Problem& problem, const Values& values,
                                const PrecisionPath& path, Strength at_most = Strength::quantised,
+                               const std::vector<bool>& wanted = {},
                                std::atomic<Index>* done = nullptr);
 
 /// certified_attention(), bit for bit.

@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "properties/domains/domain.hpp"
 #include "properties/fills.hpp"
+#include "properties/row_sample.hpp"
 #include "reference/precision_text.hpp"
 #include "reference/text.hpp"
 
@@ -21,7 +24,7 @@ void expect_same(const Case& c, const PrecisionPath& path, Strength at_most) {
   const Values values = make_values(c);
   const Acceptance whole = acceptance(c.problem, values, path, at_most);
   std::atomic<Index> done = 0;
-  const Acceptance heads = acceptance_by_heads(c.problem, values, path, at_most, &done);
+  const Acceptance heads = acceptance_by_heads(c.problem, values, path, at_most, {}, &done);
   const std::string what = print(c) + " " + print(path);
   EXPECT_EQ(done, c.problem.batch * c.problem.query_heads) << what;
   EXPECT_EQ(heads.o.format, whole.o.format) << what;
@@ -44,6 +47,39 @@ TEST(ByHeads, TheNumbersAreThoseOfTheWhole) {
     expect_same(c, parse_precision(paths[n % std::size(paths)], c.problem.input),
                 n % 3 == 0 ? Strength::order_free : Strength::quantised);
   }
+}
+
+TEST(ByHeads, OfASampleTheNumbersAreThoseOfTheWhole) {
+  const Case c = parse_case("q=2x4x33x8 kv=2x70x8 causal q_len=33,7 fill=normal seed=4");
+  const Values values = make_values(c);
+  const PrecisionPath path = parse_precision("p_format=bf16 block=16 in_order", c.problem.input);
+  const Acceptance whole = acceptance(c.problem, values, path);
+  const std::vector<bool> wanted = rows_in({.rows = 5, .heads = 3, .seed = 2}, c.problem);
+  const Acceptance some = acceptance_by_heads(c.problem, values, path, Strength::quantised, wanted);
+  Index rows = 0;
+  for (std::size_t at = 0; at < wanted.size(); ++at) {
+    if (wanted[at]) ++rows;
+    for (std::size_t n = at * 8; n < at * 8 + 8; ++n) {
+      EXPECT_EQ(some.o.radius[n], wanted[at] ? whole.o.radius[n] : INFINITY);
+      if (wanted[at]) EXPECT_EQ(some.o.centre[n], whole.o.centre[n]);
+    }
+    EXPECT_EQ(some.lse.radius[at], wanted[at] ? whole.lse.radius[at] : INFINITY);
+  }
+  EXPECT_EQ(rows, 15);
+}
+
+TEST(RowSample, TakesWhatIsAskedForAndOtherRowsByAnotherSeed) {
+  const Problem p = parse_case("q=3x4x33x8 kv=2x70x8 q_len=33,0,2").problem;
+  EXPECT_TRUE(rows_in({}, p).empty()) << "the whole";
+  const auto count = [](const std::vector<bool>& rows) {
+    return std::count(rows.begin(), rows.end(), true);
+  };
+  EXPECT_EQ(count(rows_in({.rows = 1000}, p)), 4 * 35) << "all that exist";
+  EXPECT_EQ(count(rows_in({.rows = 5}, p)), 4 * (5 + 2));
+  EXPECT_EQ(count(rows_in({.heads = 8}, p)), 4 * 35) << "heads without rows are not drawn";
+  EXPECT_EQ(rows_in({.rows = 5, .seed = 7}, p), rows_in({.rows = 5, .seed = 7}, p));
+  EXPECT_NE(rows_in({.rows = 5, .seed = 7}, p), rows_in({.rows = 5, .seed = 8}, p));
+  EXPECT_NE(rows_in({.heads = 3, .seed = 7}, p), rows_in({.heads = 3, .seed = 8}, p));
 }
 
 void expect_same(const Truth& a, const Truth& b, const std::string& what) {

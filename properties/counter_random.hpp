@@ -22,7 +22,8 @@ enum class Stream : std::uint32_t {
   other = 7,
   setting = 8,
   fit = 9,
-  narrowing = 10
+  narrowing = 10,
+  sample = 11
 };
 
 /// 128 bits for one coordinate. Batch entries below 2^24 are told apart; -1 may stand for "none".

@@ -14,6 +14,7 @@
 #include "properties/misplaced.hpp"
 #include "properties/readings.hpp"
 #include "properties/resemblance.hpp"
+#include "properties/row_sample.hpp"
 #include "properties/rows.hpp"
 #include "properties/wrong_answers.hpp"
 #include "reference/formats.hpp"
@@ -66,8 +67,13 @@ Count count_all(const Problem& p, const Acceptance& accepted, const Given& given
 class Diagnosis {
  public:
   Diagnosis(const Problem& problem, const Values& values, const PrecisionPath& path,
-            const Acceptance& accepted, const Given& given)
-      : problem_(problem), values_(values), path_(path), accepted_(accepted), given_(given) {}
+            const Acceptance& accepted, const Given& given, const std::vector<bool>& wanted)
+      : problem_(problem),
+        values_(values),
+        path_(path),
+        accepted_(accepted),
+        given_(given),
+        wanted_(wanted) {}
 
   std::vector<std::string> run() {
     all_ = count_all(problem_, accepted_, given_);
@@ -75,7 +81,8 @@ class Diagnosis {
     const bool sharp = std::any_of(accepted_.strength.begin(), accepted_.strength.end(),
                                    [](Strength s) { return s != Strength::order_free; });
     const Acceptance coarse =
-        sharp ? acceptance_by_heads(problem_, values_, path_, Strength::order_free) : Acceptance{};
+        sharp ? acceptance_by_heads(problem_, values_, path_, Strength::order_free, wanted_)
+              : Acceptance{};
     free_ = sharp ? count_all(problem_, coarse, given_) : all_;
     choose_head();
     if (free_.refused == 0) {
@@ -126,8 +133,11 @@ class Diagnosis {
       judged += count_row(problem_, accepted_, given_, b_, h_, i).judged;
     }
     const Excerpt part = excerpt(reading.problem, values_, given_, rows);
-    const Count count =
-        count_all(part.problem, acceptance(part.problem, part.values, reading.path), part.given());
+    const std::vector<bool> sampled =
+        part_of(wanted_, row_number(problem_, b_, h_, rows.first), rows.last - rows.first);
+    const Acceptance accepted =
+        acceptance(part.problem, part.values, reading.path, Strength::quantised, sampled);
+    const Count count = count_all(part.problem, accepted, part.given());
     return count.refused == 0 && count.judged >= judged;
   }
 
@@ -184,7 +194,9 @@ class Diagnosis {
     for (const auto& [distance, reading] : fitting) {
       if (found.size() == most) break;
       if (found.empty()) {
-        whole = count_all(problem_, acceptance_by_heads(reading->problem, values_, reading->path),
+        whole = count_all(problem_,
+                          acceptance_by_heads(reading->problem, values_, reading->path,
+                                              Strength::quantised, wanted_),
                           given_);
         if (whole.refused * kMostLeft > all_.refused) continue;
       }
@@ -258,6 +270,7 @@ class Diagnosis {
   const PrecisionPath& path_;
   const Acceptance& accepted_;
   const Given& given_;
+  const std::vector<bool>& wanted_;
   Count all_, free_;
   Index b_ = 0, h_ = 0;
   std::vector<std::string> remarks_;
@@ -267,8 +280,8 @@ class Diagnosis {
 
 std::vector<std::string> diagnose(const Problem& problem, const Values& values,
                                   const PrecisionPath& path, const Acceptance& accepted,
-                                  const Given& given) {
-  return Diagnosis(problem, values, path, accepted, given).run();
+                                  const Given& given, const std::vector<bool>& wanted) {
+  return Diagnosis(problem, values, path, accepted, given, wanted).run();
 }
 
 }  // namespace attest

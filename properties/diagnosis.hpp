@@ -12,9 +12,9 @@ namespace attest {
 
 /// Sentences for a person, the likeliest first; empty when nothing is refused. `accepted` is of
 /// this problem, these values and this path. Costs a few times what the verdict did, where
-/// something is refused.
+/// something is refused. `wanted` as for acceptance().
 std::vector<std::string> diagnose(const Problem& problem, const Values& values,
                                   const PrecisionPath& path, const Acceptance& accepted,
-                                  const Given& given);
+                                  const Given& given, const std::vector<bool>& wanted = {});
 
 }  // namespace attest

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <tuple>
+#include <utility>
 
 #include "properties/loose_words.hpp"
 #include "properties/rows.hpp"
@@ -48,6 +50,11 @@ class Judging {
     bool good = true;
     for (Index c = 0; c < answer_.extent[3]; ++c) good = element({b, h, i, c}) && good;
     return good;
+  }
+
+  void leave_out() {
+    judged_.behind -= answer_.extent[3];
+    judged_.left_out += answer_.extent[3];
   }
 
   JudgedTensor result() { return std::move(judged_); }
@@ -104,6 +111,21 @@ void add_row(std::vector<RowRange>& ranges, Index b, Index h, Index i) {
     }
   }
   ranges.push_back({b, h, i, i});
+}
+
+SampleTaken taken(const Problem& p, const std::vector<bool>& wanted, std::uint64_t seed) {
+  SampleTaken taken{.seed = seed};
+  std::set<std::pair<Index, Index>> heads, all_heads;
+  for_each_row(p, [&](Index b, Index h, Index i) {
+    ++taken.of_rows;
+    all_heads.emplace(b, h);
+    if (!wanted[row_number(p, b, h, i)]) return;
+    ++taken.rows;
+    heads.emplace(b, h);
+  });
+  taken.heads = static_cast<Index>(heads.size());
+  taken.of_heads = static_cast<Index>(all_heads.size());
+  return taken;
 }
 
 Conclusion unjudged(std::string_view name, const JudgedTensor& tensor) {
@@ -190,14 +212,21 @@ Index Judgement::refused() const {
 }
 
 Judgement judge(const Problem& problem, const PrecisionPath& path, const Acceptance& accepted,
-                const Given& given) {
+                const Given& given, const RowSample& sample) {
   Judgement judgement;
   judgement.problem = problem;
   judgement.path = path;
+  const std::vector<bool> wanted = rows_in(sample, problem);
+  if (!wanted.empty()) judgement.sample = taken(problem, wanted, sample.seed);
   std::optional<Judging> o, lse;
   if (given.o != nullptr) o.emplace(accepted.o, *given.o);
   if (given.lse != nullptr) lse.emplace(accepted.lse, *given.lse);
   for_each_row(problem, [&](Index b, Index h, Index i) {
+    if (!wanted.empty() && !wanted[row_number(problem, b, h, i)]) {
+      if (o) o->leave_out();
+      if (lse) lse->leave_out();
+      return;
+    }
     const bool o_good = !o || o->row(b, h, i);
     const bool lse_good = !lse || lse->row(b, h, i);
     if (!o_good || !lse_good) add_row(judgement.refused_rows, b, h, i);
@@ -253,10 +282,15 @@ Conclusion conclusion_of(const Judgement& judgement) {
   for (const auto* tensor : {&judgement.o, &judgement.lse}) {
     if (*tensor) unpromised += (*tensor)->unpromised;
   }
-  return {0, unpromised == 0
-                 ? fmt::format("all {} numbers are accepted", judgement.judged())
-                 : fmt::format("all {} numbers that can be judged are accepted; {} cannot be",
-                               judgement.judged(), unpromised)};
+  std::string reason =
+      unpromised == 0 ? fmt::format("all {} numbers are accepted", judgement.judged())
+                      : fmt::format("all {} numbers that can be judged are accepted; {} cannot be",
+                                    judgement.judged(), unpromised);
+  if (const auto& sample = judgement.sample) {
+    reason += fmt::format(" in {} of {} rows; nothing is said of the others", sample->rows,
+                          sample->of_rows);
+  }
+  return {0, reason};
 }
 
 }  // namespace attest

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "properties/given.hpp"
+#include "properties/row_sample.hpp"
 #include "properties/wrong_answers.hpp"
 #include "reference/bound/acceptance.hpp"
 #include "reports/formats.hpp"
@@ -31,6 +32,7 @@ struct JudgedTensor {
   Index elements = 0, accepted = 0, refused = 0;
   Index not_finite = 0;  // of the refused: NaN or infinite
   Index behind = 0;      // not judged: behind a query length
+  Index left_out = 0;    // not judged: not in the sample
   Index unpromised = 0;  // not judged: the bound promises nothing there
   // Words of the path that are why; none: values that are not finite, or overflow.
   std::vector<std::string> unpromised_by;
@@ -48,6 +50,12 @@ struct RowRange {
   Index batch = 0, head = 0, first = 0, last = 0;
 };
 
+/// Of the rows that exist, and of the heads that have any.
+struct SampleTaken {
+  Index rows = 0, of_rows = 0, heads = 0, of_heads = 0;
+  std::uint64_t seed = 0;
+};
+
 struct Judgement {
   Problem problem;
   PrecisionPath path;
@@ -55,17 +63,18 @@ struct Judgement {
   std::array<Index, kStrengthNames.size()> rows{};  // by the strength that judged their o
   std::vector<RowRange> refused_rows;               // in order
   Trials trials;                                    // which wrong answers would have been refused
-  std::vector<std::string> loose;    // words of the path without which a blind tensor could tell
-  bool block_would_tell = false;     // so could it if the path said block=
-  std::vector<std::string> remarks;  // what the refusals may mean, and what was said in vain
+  std::vector<std::string> loose;     // words of the path without which a blind tensor could tell
+  bool block_would_tell = false;      // so could it if the path said block=
+  std::optional<SampleTaken> sample;  // nothing: every row was judged
+  std::vector<std::string> remarks;   // what the refusals may mean, and what was said in vain
 
   Index judged() const;
   Index refused() const;
 };
 
-/// Every element against what is accepted there.
+/// Every element against what is accepted there; of a sample that is not the whole, its rows.
 Judgement judge(const Problem& problem, const PrecisionPath& path, const Acceptance& accepted,
-                const Given& given);
+                const Given& given, const RowSample& sample = {});
 /// What the same values and path could have told of wrong answers: trials, loose, unpromised_by.
 void look_at_power(Judgement& judgement, const Values& values, const Acceptance& accepted,
                    const Given& given);

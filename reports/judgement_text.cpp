@@ -31,6 +31,7 @@ std::string counts_text(std::string_view name, const JudgedTensor& tensor) {
   if (tensor.not_finite > 0)
     text += fmt::format(" ({} of them NaN or infinite)", tensor.not_finite);
   if (tensor.behind > 0) text += fmt::format(", {} behind a query length", tensor.behind);
+  if (tensor.left_out > 0) text += fmt::format(", {} not in the sample", tensor.left_out);
   if (tensor.unpromised > 0) {
     text += fmt::format(", {} not judged because {}", tensor.unpromised, why_unpromised(tensor));
   }
@@ -39,6 +40,21 @@ std::string counts_text(std::string_view name, const JudgedTensor& tensor) {
                         place_of(tensor.margin_where));
   }
   return text + "\n";
+}
+
+std::string sample_text(const std::optional<SampleTaken>& sample) {
+  if (!sample) return {};
+  return fmt::format("a sample is judged: {} of {} rows, of {} of {} heads, seed {}\n",
+                     sample->rows, sample->of_rows, sample->heads, sample->of_heads, sample->seed);
+}
+
+Json json_of(const std::optional<SampleTaken>& sample) {
+  if (!sample) return {};
+  return {{"rows", sample->rows},
+          {"of_rows", sample->of_rows},
+          {"heads", sample->heads},
+          {"of_heads", sample->of_heads},
+          {"seed", sample->seed}};
 }
 
 std::string strengths_text(const Judgement& judgement) {
@@ -119,6 +135,7 @@ Json json_of(const JudgedTensor& tensor) {
           {"accepted", tensor.accepted},
           {"refused", tensor.refused},
           {"behind_length", tensor.behind},
+          {"left_out", tensor.left_out},
           {"unpromised", tensor.unpromised},
           {"unpromised_by", tensor.unpromised_by},
           {"refused_not_finite", tensor.not_finite},
@@ -130,7 +147,7 @@ Json json_of(const JudgedTensor& tensor) {
 }  // namespace
 
 std::string text_of(const Judgement& judgement) {
-  std::string text;
+  std::string text = sample_text(judgement.sample);
   for (const auto& [name, tensor] : tensors_of(judgement)) {
     if (*tensor) text += counts_text(name, **tensor);
   }
@@ -155,6 +172,7 @@ std::string json_of(const Judgement& judgement, std::string_view version, std::s
                {"path", print(judgement.path)},
                {"precision", json_of(judgement.path)},
                {"conclusion", {{"exit_code", conclusion.exit_code}, {"reason", conclusion.reason}}},
+               {"sample", json_of(judgement.sample)},
                {"tensors", Json::object()},
                {"rows", Json::object()},
                {"refused_rows", Json::array()},

@@ -114,7 +114,8 @@ class RowAcceptance {
 }  // namespace
 
 Acceptance acceptance_around(const Truth& truth, const Problem& problem, const Values& values,
-                             const PrecisionPath& path, Strength at_most) {
+                             const PrecisionPath& path, Strength at_most,
+                             const std::vector<bool>& wanted) {
   const std::vector<double> unknown(truth.o.size(), kInfinity);
   Acceptance out{{problem.output, truth.o, unknown},
                  {Format::f32, truth.lse, std::vector<double>(truth.lse.size(), kInfinity)},
@@ -122,19 +123,20 @@ Acceptance acceptance_around(const Truth& truth, const Problem& problem, const V
   bound::for_each_row(
       problem, values, path,
       [&](const bound::Row& row, const bound::Rows& q, const bound::Rows& k, const bound::Rows& v,
-          std::size_t at) { RowAcceptance(row, q, k, v, at_most).judge(at, out); });
+          std::size_t at) { RowAcceptance(row, q, k, v, at_most).judge(at, out); },
+      wanted);
   return out;
 }
 
 Acceptance acceptance(const Problem& problem, const Values& values, const PrecisionPath& path,
-                      Strength at_most) {
+                      Strength at_most, const std::vector<bool>& wanted) {
   // The radii first, around nothing: they say how well the truth must be known, where it is the
   // centre at all.
   Truth nothing;
   const std::size_t rows = row_count(problem);
   nothing.o.assign(rows * static_cast<std::size_t>(problem.v_depth), kNaN);
   nothing.lse.assign(rows, kNaN);
-  Acceptance out = acceptance_around(nothing, problem, values, path, at_most);
+  Acceptance out = acceptance_around(nothing, problem, values, path, at_most, wanted);
   std::vector<double> allowed = out.o.radius;
   for (std::size_t at = 0; at < allowed.size(); ++at) {
     if (!std::isnan(out.o.centre[at])) allowed[at] = kInfinity;
@@ -147,6 +149,9 @@ Acceptance acceptance(const Problem& problem, const Values& values, const Precis
     out.o.radius[at] += certified.o_off(at);
   }
   out.lse.centre = certified.truth.lse;
+  for (std::size_t at = 0; at < wanted.size(); ++at) {
+    if (!wanted[at]) out.lse.centre[at] = kNaN;
+  }
   for (std::size_t at = 0; at < rows; ++at) out.lse.radius[at] += certified.lse_off(at);
   return out;
 }

@@ -47,13 +47,15 @@ struct Acceptance {
 
 /// Rows behind a query length accept anything.
 /// Domain: any legal Problem with values of its extents. `at_most` bars stronger bounds, for
-/// comparison.
-/// Error: none that could refuse a correct kernel; the truth's own radius is in the interval.
+/// comparison. `wanted`, by row_number(), says which rows are judged at all (empty: all); the
+/// others accept anything, and the centre of their LSE is NaN. Error: none that could refuse a
+/// correct kernel; the truth's own radius is in the interval.
 Acceptance acceptance(const Problem& problem, const Values& values, const PrecisionPath& path,
-                      Strength at_most = Strength::quantised);
+                      Strength at_most = Strength::quantised, const std::vector<bool>& wanted = {});
 
 /// The same where the truth is at hand.
 Acceptance acceptance_around(const Truth& truth, const Problem& problem, const Values& values,
-                             const PrecisionPath& path, Strength at_most = Strength::quantised);
+                             const PrecisionPath& path, Strength at_most = Strength::quantised,
+                             const std::vector<bool>& wanted = {});
 
 }  // namespace attest

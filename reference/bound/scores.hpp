@@ -66,9 +66,10 @@ Rows rows_of(const Tensor& tensor, const std::optional<Tensor>& scales, Index b,
 Scores scores_of(const Row& row, const Rows& q, const Rows& k, bool follow = false);
 
 /// Calls `visit` with every row that is judged, its heads' q, k and v, and its number among all
-/// (batch, query_heads, queries).
+/// (batch, query_heads, queries). `wanted`, by that number, says which are; empty: all.
 template <class Visit>
-void for_each_row(const Problem& p, const Values& values, const PrecisionPath& path, Visit visit) {
+void for_each_row(const Problem& p, const Values& values, const PrecisionPath& path, Visit visit,
+                  const std::vector<bool>& wanted = {}) {
   const Index group = p.query_heads / p.kv_heads;
   const auto taken = [&](Format operand) {
     return path.tensor_step != 0 ? std::optional(operand) : std::nullopt;
@@ -82,7 +83,8 @@ void for_each_row(const Problem& p, const Values& values, const PrecisionPath& p
       for (Index h = kv_head * group; h < (kv_head + 1) * group; ++h) {
         const Rows q = rows_of(values.q, {}, b, h, query_length(p, b), taken(q_operand(p)));
         for (Index i = 0; i < query_length(p, b); ++i) {
-          visit(Row{p, values, path, b, h, i}, q, k, v, row_number(p, b, h, i));
+          const std::size_t at = row_number(p, b, h, i);
+          if (wanted.empty() || wanted[at]) visit(Row{p, values, path, b, h, i}, q, k, v, at);
         }
       }
     }

@@ -22,6 +22,8 @@ struct SubjectOptions {
 
 /// Why `word` is no count, or empty: unsigned numbers would take -1 for a very large one.
 std::string count_error(const std::string& word);
+/// Also of 0.
+std::string positive_error(const std::string& word);
 
 /// The same of a word that may also be kDrawn.
 std::string schedule_error(const std::string& word);
@@ -77,7 +79,9 @@ struct JudgeOptions {
   std::string what;     // a safetensors file that holds o or lse, and what they were computed from
   std::string problem;  // words of a case line
   std::string path;     // a precision line; empty: the file's own
-  std::string json, out;  // files; empty: none
+  std::string json, out;                     // files; empty: none
+  std::optional<std::uint64_t> rows, heads;  // so many of each head, and so many; nothing: all
+  std::uint64_t seed = 1;                    // which
 };
 int judge(const JudgeOptions& options);
 

@@ -2,9 +2,11 @@
 // element against what a kernel of the declared precision path may give.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "properties/by_heads.hpp"
 #include "properties/diagnosis.hpp"
@@ -83,11 +85,21 @@ struct Answer {
   Given given() const { return {o ? &*o : nullptr, lse ? &*lse : nullptr}; }
 };
 
+Index count_of(const std::optional<std::uint64_t>& asked) {
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<Index>::max());
+  return static_cast<Index>(std::min(asked.value_or(0), kMost));
+}
+
+RowSample sample_of(const JudgeOptions& options) {
+  return {count_of(options.rows), count_of(options.heads), options.seed};
+}
+
 /// A file, what is accepted of it under its path, and the verdicts.
 struct Work {
   const TensorsFile& file;
   const PrecisionPath path;
   const Answer answer;
+  const std::vector<bool> wanted;
   const Acceptance accepted;
   Judgement judgement;
 
@@ -96,9 +108,10 @@ struct Work {
       : file(tensors),
         path(declared_path(options, file)),
         answer(file, options.what),
-        accepted(
-            acceptance_by_heads(file.problem, file.values, path, Strength::quantised, heads_done)),
-        judgement(judge(file.problem, path, accepted, answer.given())) {}
+        wanted(rows_in(sample_of(options), file.problem)),
+        accepted(acceptance_by_heads(file.problem, file.values, path, Strength::quantised, wanted,
+                                     heads_done)),
+        judgement(judge(file.problem, path, accepted, answer.given(), sample_of(options))) {}
 
   bool holds() const { return judgement.judged() > 0 && judgement.refused() == 0; }
 };
@@ -182,8 +195,8 @@ std::vector<std::string> explained(const JudgeOptions& options, const Work& work
   if (!rounded_lse.empty() && (!work.judgement.o || work.judgement.o->refused == 0)) {
     return {rounded_lse};
   }
-  std::vector<std::string> remarks =
-      diagnose(work.file.problem, work.file.values, work.path, work.accepted, work.answer.given());
+  std::vector<std::string> remarks = diagnose(work.file.problem, work.file.values, work.path,
+                                              work.accepted, work.answer.given(), work.wanted);
   if (!rounded_lse.empty()) remarks.insert(remarks.begin(), rounded_lse);
   return remarks;
 }

@@ -69,6 +69,42 @@ TEST_F(JudgeCommand, APlantedDefectIsRefusedWhereItIs) {
   EXPECT_GT(worst["got"].get<double>(), worst["high"].get<double>());
 }
 
+TEST_F(JudgeCommand, ASampleSaysThatItIsOne) {
+  Written it;
+  it.o[3 * 8 + 5] += 0.5F;
+  write(it);
+  int found = 0;
+  for (int seed = 1; seed <= 24; ++seed) {
+    const std::string words =
+        std::string(kWords) + " --rows 2 --heads 1 --seed " + std::to_string(seed);
+    const Ran ran = judged(words);
+    EXPECT_NE(ran.out.find("a sample is judged: 2 of 10 rows, of 1 of 2 heads, seed " +
+                           std::to_string(seed)),
+              std::string::npos)
+        << ran.out;
+    const auto json = verdict();
+    EXPECT_EQ(json["sample"],
+              (nlohmann::json{
+                  {"rows", 2}, {"of_rows", 10}, {"heads", 1}, {"of_heads", 2}, {"seed", seed}}));
+    EXPECT_EQ(json["tensors"]["o"]["left_out"], 64);
+    EXPECT_EQ(json["rows"]["quantised"].get<int>() + json["rows"]["running"].get<int>() +
+                  json["rows"]["order_free"].get<int>(),
+              2);
+    EXPECT_EQ(judged(words).exit_code, ran.exit_code);
+    if (ran.exit_code == 1) {
+      ++found;
+    } else {
+      EXPECT_NE(ran.out.find("in 2 of 10 rows; nothing is said of the others"), std::string::npos);
+    }
+  }
+  EXPECT_GT(found, 0) << "one of five samples holds the row";
+  EXPECT_LT(found, 24);
+  EXPECT_EQ(judged(std::string(kWords) + " --rows 100 --heads 100").exit_code, 1) << "all of them";
+  EXPECT_EQ(verdict()["sample"]["rows"], 10);
+  refuses(std::string("judge out.safetensors") + kWords + " --rows 0", {"--rows", "nothing"});
+  refuses(std::string("judge out.safetensors") + kWords + " --heads -3", {"--heads", "negative"});
+}
+
 TEST_F(JudgeCommand, WhatIsWrongEverywhereIsRefused) {
   const std::pair<const char*, std::function<void(Written&)>> defects[] = {
       {"the last key is dropped", [](Written& w) { w.dropped = 1; }},

@@ -153,6 +153,12 @@ std::string count_error(const std::string& word) {
              : fmt::format("'{}' is no count", word);
 }
 
+std::string positive_error(const std::string& word) {
+  const std::string wrong = count_error(word);
+  const bool none = wrong.empty() && word.find_first_not_of('0') == std::string::npos;
+  return none ? "0 of them would judge nothing" : wrong;
+}
+
 int conclude(const Run& run) {
   const Conclusion conclusion = conclusion_of(run);
   say("{}\n", one_line(conclusion.reason));
