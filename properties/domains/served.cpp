@@ -113,7 +113,7 @@ class Search {
 
   void widen() {
     for (const Dimension& dimension : dimensions()) {
-      AcceptedValues::value_type& accepted = found_.accepted.emplace_back(1, *found_.base);
+      std::vector<Problem>& accepted = found_.accepted.emplace_back(1, *found_.base);
       declined_.emplace_back();
       for (const Edit& edit : dimension.values) {
         if (auto tried = edited(*found_.base, dimension, edit)) {
