@@ -47,7 +47,7 @@ TEST(Features, EachIsSeenAlone) {
     edit(edited.problem);
     EXPECT_EQ(features_of(edited), (std::vector<std::string>{name, "format:f32", "fill:normal"}));
   }
-  const std::vector<std::string> in_company{"top_left", "no_keys", "pages_permuted"};
+  const std::vector<std::string> in_company{"top_left", "no_keys", "pages_permuted", "far_strides"};
   for (const std::string& name : feature_names()) {
     EXPECT_TRUE(edits.contains(name) || std::ranges::count(in_company, name) == 1) << name;
   }
@@ -61,6 +61,14 @@ TEST(Features, SomeComeOnlyInCompany) {
   EXPECT_EQ(features_of(edited),
             (std::vector<std::string>{"causal", "top_left", "lengths", "no_keys", "format:f32",
                                       "fill:normal"}));
+}
+
+TEST(Features, FarStridesAreStrides) {
+  Case edited;
+  edited.problem.strided = 1U << static_cast<unsigned>(Strided::q);
+  edited.problem.strided |= 1U << static_cast<unsigned>(Strided::far);
+  EXPECT_EQ(features_of(edited),
+            (std::vector<std::string>{"strided", "far_strides", "format:f32", "fill:normal"}));
 }
 
 TEST(Features, CachesSayTheirFormatAndScales) {

@@ -11,6 +11,7 @@
 
 #include "reference/case_words.hpp"
 #include "reference/random_problem.hpp"
+#include "reference/validity.hpp"
 
 namespace attest {
 namespace {
@@ -64,6 +65,7 @@ TEST(CaseText, EveryFieldHasItsPlace) {
                .empty_row = EmptyRow::nan,
                .lse_base = LogBase::two,
                .layout = Layout::bthd,
+               .strided = (1U << kStridedWords) - 1,
                .spare_slots = 3,
                .splits = 4,
                .chunk = 2,
@@ -77,7 +79,8 @@ TEST(CaseText, EveryFieldHasItsPlace) {
   const std::string line =
       "q=2x4x5x64 kv=2x7x32 in=bf16 out=f16 scale=0.1 softcap=30.5 causal align=top_left "
       "window=3,inf bias alibi sinks mask q_len=5,0 kv_len=7,1 empty=nan lse=two layout=bthd "
-      "spare=3 splits=4 chunk=2 cache=i8 scales=token page=16 order=5 rope=pairs fill=needle "
+      "strided=q,k,v,o,lse,bias,mask,scales,table,fresh,far spare=3 splits=4 chunk=2 cache=i8 "
+      "scales=token page=16 order=5 rope=pairs fill=needle "
       "seed=18446744073709551615";
   EXPECT_EQ(print(c), line);
   EXPECT_EQ(parse_case(line), c);
@@ -144,6 +147,9 @@ TEST(CaseText, RandomProblemsSurviveTheRoundTrip) {
     c.problem = random_problem(random, 1 + static_cast<Index>(random() % 300));
     c.seed = random() >> (random() % 64);
     if (i % 3 == 0) c.fill = "rising_maxima";
+    if (i % 2 == 0 && c.problem.strided != 0) {
+      c.problem.strided |= 1U << static_cast<unsigned>(Strided::far);
+    }
     ASSERT_EQ(invalidity(c.problem), "") << print(c);
     ASSERT_EQ(parse_case(print(c)), c) << print(c);
     ASSERT_EQ(parse_problem(print(c.problem)), c.problem) << print(c.problem);
@@ -191,6 +197,14 @@ TEST(CaseText, EverySmallProblemSurvivesTheRoundTripOrIsRefused) {
   // 2 * 2 * 2 * 3 * 2 choices of the free extents times the 3 (query_heads, kv_heads) that divide.
   EXPECT_EQ(legal, 2 * 2 * 3 * 2 * 2 * 3 * 256);
   EXPECT_EQ(illegal, 2187 * 256 - legal);
+}
+
+TEST(CaseText, OnlyATensorWithGapsCanHaveFarOnes) {
+  expect_refused("q=2x1x1x1 strided=far", {"column 11", "name a tensor"});
+  Problem shrunk = parse_problem("q=2x1x1x1 strided=q,far");
+  shrunk.strided &= ~(1U << static_cast<unsigned>(Strided::q));
+  put_right(shrunk, shrunk);
+  EXPECT_EQ(shrunk.strided, 0U);
 }
 
 TEST(CaseText, WrongLinesNameTheColumnAndAWayOut) {
