@@ -102,7 +102,8 @@ TEST(Pairs, PlannedCasesAreAcceptedAndHaveTheirFeaturesAndExtents) {
     if (kinds(made.problem) == kinds(there.plan[n % there.plan.size()])) ++as_planned;
     for (const Dimension& dimension : dimensions()) words.insert(dimension.word(made.problem));
   }
-  EXPECT_GT(as_planned, count * 8 / 10) << "an extent may bring heads of another kind";
+  // An extent may bring heads of another kind: a fifth of all are numbers of heads.
+  EXPECT_GT(as_planned, count * 2 / 3);
   for (const char* word : {"head_dim=112", "num_heads_kv=1 group=32", "page_size=256", "batch=9"}) {
     EXPECT_TRUE(words.contains(word)) << word;
   }
