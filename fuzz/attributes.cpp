@@ -41,31 +41,31 @@ void put(Problem& p, Index value) {
 
 /// Both widths: whoever asks for another one of v says head_dim_v too.
 void put_head_dim(Problem& p, Index value) {
-  p.depth = p.v_depth = value;
+  p.head_dim = p.head_dim_v = value;
 }
 void put_query_heads(Problem& p, Index value) {
-  p.query_heads = value;
-  p.kv_heads = std::max<Index>(std::gcd(p.kv_heads, value), 1);
+  p.num_heads_q = value;
+  p.num_heads_kv = std::max<Index>(std::gcd(p.num_heads_kv, value), 1);
 }
 Index group_of(const Problem& p) {
-  return p.query_heads / p.kv_heads;
+  return p.num_heads_q / p.num_heads_kv;
 }
 void put_query_heads_of_groups(Problem& p, Index value) {
-  p.kv_heads = std::max<Index>(value / std::max<Index>(group_of(p), 1), 1);
-  p.query_heads = value;
+  p.num_heads_kv = std::max<Index>(value / std::max<Index>(group_of(p), 1), 1);
+  p.num_heads_q = value;
 }
 void put_kv_heads_alone(Problem& p, Index value) {
-  if (value > 0) p.kv_heads = value;  // none at all is no Problem, and has no groups
+  if (value > 0) p.num_heads_kv = value;  // none at all is no Problem, and has no groups
 }
 void put_kv_heads(Problem& p, Index value) {
-  p.query_heads = value * group_of(p);
+  p.num_heads_q = value * group_of(p);
   put_kv_heads_alone(p, value);
 }
 void put_group(Problem& p, Index value) {
-  p.query_heads = p.kv_heads * value;
+  p.num_heads_q = p.num_heads_kv * value;
 }
 void put_group_by_kv_heads(Problem& p, Index value) {
-  if (value > 0) p.kv_heads = std::max<Index>(p.query_heads / value, 1);
+  if (value > 0) p.num_heads_kv = std::max<Index>(p.num_heads_q / value, 1);
 }
 void put_pages(Problem& p, Index value) {
   p.page_size = value;
@@ -81,26 +81,26 @@ void put_ring(Problem& p, Index value) {
   if (value <= 0) return;
   p.page_size = p.page_order = p.spare_slots = 0;
   p.alignment = Alignment::bottom_right;
-  p.queries = std::min(p.queries, value);
-  const Index most = value - p.queries;
+  p.seqlen_q = std::min(p.seqlen_q, value);
+  const Index most = value - p.seqlen_q;
   if (p.window_left == kUnbounded || p.window_left > most) p.window_left = most;
 }
 
 constexpr std::array kNumbers{
     Attribute{"head_dim", "",
               "width of q and k, and of v unless head_dim_v or unequal_depths is said", kAll,
-              value_of<&Problem::depth>, nullptr, put_head_dim},
-    Attribute{"head_dim_v", "", "width of v and o", kAll, value_of<&Problem::v_depth>, nullptr,
-              put<&Problem::v_depth>},
+              value_of<&Problem::head_dim>, nullptr, put_head_dim},
+    Attribute{"head_dim_v", "", "width of v and o", kAll, value_of<&Problem::head_dim_v>, nullptr,
+              put<&Problem::head_dim_v>},
     Attribute{"seqlen_q", "queries", "rows of q, the most that a batch entry has", kAttention,
-              value_of<&Problem::queries>, nullptr, put<&Problem::queries>},
+              value_of<&Problem::seqlen_q>, nullptr, put<&Problem::seqlen_q>},
     Attribute{"seqlen_kv", "keys", "keys, the most that a batch entry has", kTokens,
-              value_of<&Problem::keys>, nullptr, put<&Problem::keys>},
+              value_of<&Problem::seqlen_kv>, nullptr, put<&Problem::seqlen_kv>},
     Attribute{"batch", "", "batch entries", kTokens, value_of<&Problem::batch>, nullptr,
               put<&Problem::batch>},
-    Attribute{"num_heads_q", "heads", "query heads", kAttention, value_of<&Problem::query_heads>,
+    Attribute{"num_heads_q", "heads", "query heads", kAttention, value_of<&Problem::num_heads_q>,
               nullptr, put_query_heads, nullptr, put_query_heads_of_groups},
-    Attribute{"num_heads_kv", "kv_heads", "KV heads", kTokens, value_of<&Problem::kv_heads>,
+    Attribute{"num_heads_kv", "kv_heads", "KV heads", kTokens, value_of<&Problem::num_heads_kv>,
               nullptr, put_kv_heads, nullptr, put_kv_heads_alone},
     Attribute{"group", "", "query heads of a KV head", kAttention, group_of, nullptr, put_group,
               nullptr, put_group_by_kv_heads},
@@ -111,7 +111,7 @@ constexpr std::array kNumbers{
     Attribute{"spare", "", "cache slots behind the last key", kCaches,
               value_of<&Problem::spare_slots>, nullptr, put_spare},
     Attribute{"splits", "num_splits", "parts of the keys in a decode", kDecode,
-              value_of<&Problem::splits>, nullptr, put<&Problem::splits>},
+              value_of<&Problem::num_splits>, nullptr, put<&Problem::num_splits>},
     Attribute{"chunk", "", "tokens of an append", kAppend, value_of<&Problem::chunk>, nullptr,
               put<&Problem::chunk>},
 };

@@ -19,7 +19,8 @@ namespace attest {
 namespace {
 
 TEST(Campaign, WhatIsNotAskedForIsNeitherRunNorShrunkTo) {
-  const FakeBehaviour wrong{[](const Problem& p, const Values&) { return p.keys > 20; }, {}, {}};
+  const FakeBehaviour wrong{
+      [](const Problem& p, const Values&) { return p.seqlen_kv > 20; }, {}, {}};
   CampaignOptions options = cases(120, 1);
   options.where = parse_narrowing("causal head_dim=5..9 head_dim_v=3..");
   options.first = {{"first", draw_case("first", 1, 0), {}}};
@@ -32,9 +33,9 @@ TEST(Campaign, WhatIsNotAskedForIsNeitherRunNorShrunkTo) {
     for (const Case& made : {finding.found, finding.shrunk}) {
       EXPECT_TRUE(asks_for(options.where, Operation::prefill, made.problem)) << print(made);
     }
-    EXPECT_EQ(finding.shrunk.problem.keys, 21);
-    EXPECT_EQ(finding.shrunk.problem.depth, 5);
-    EXPECT_EQ(finding.shrunk.problem.v_depth, 3);
+    EXPECT_EQ(finding.shrunk.problem.seqlen_kv, 21);
+    EXPECT_EQ(finding.shrunk.problem.head_dim, 5);
+    EXPECT_EQ(finding.shrunk.problem.head_dim_v, 3);
     // Shown again without a word of what was asked for.
     EXPECT_EQ(
         check_case(fake_subject(wrong), property_named(finding.property), finding.shrunk).outcome,
@@ -68,9 +69,9 @@ TEST(Campaign, CountsEveryCaseOnce) {
 
 TEST(Campaign, DoesNotDependOnTheNumberOfThreads) {
   const FakeBehaviour behaviour{
-      [](const Problem& p, const Values&) { return p.causal && p.keys >= 30 && p.batch == 3; },
-      [](const Problem& p) { return std::string(p.depth > 60 ? "memcheck" : ""); },
-      [](const Problem& p) { return p.bias && p.queries % 7 == 0; }};
+      [](const Problem& p, const Values&) { return p.causal && p.seqlen_kv >= 30 && p.batch == 3; },
+      [](const Problem& p) { return std::string(p.head_dim > 60 ? "memcheck" : ""); },
+      [](const Problem& p) { return p.bias && p.seqlen_q % 7 == 0; }};
   for (const std::uint64_t most : {1U, 3U}) {
     CampaignOptions options = cases(500, 1);
     options.findings_per_property = most;
@@ -145,13 +146,13 @@ TEST(Campaign, TwoCasesThatShrinkToOneAreOneFinding) {
 TEST(Campaign, FaultsAreFindingsAndDeclinesAreNot) {
   const attest::Run result =
       run_against({{},
-                   [](const Problem& p) { return std::string(p.keys > 20 ? "hung" : ""); },
+                   [](const Problem& p) { return std::string(p.seqlen_kv > 20 ? "hung" : ""); },
                    [](const Problem& p) { return p.bias; }},
                   cases(60));
   EXPECT_FALSE(result.findings.empty());
   for (const Finding& finding : result.findings) {
     EXPECT_EQ(finding.verdict.outcome, Outcome::faulted);
-    EXPECT_EQ(finding.shrunk.problem.keys, 21);
+    EXPECT_EQ(finding.shrunk.problem.seqlen_kv, 21);
     EXPECT_FALSE(finding.shrunk.problem.bias);
   }
 }
@@ -162,7 +163,7 @@ TEST(Campaign, TheCorpusRunsFirstAndOnTopOfTheBudget) {
   events.about_to_run = [&](const PropertyCase& check) { ran.push_back(check); };
   CampaignOptions options = cases(3, 1);
   Case known;
-  known.problem.keys = 7;
+  known.problem.seqlen_kv = 7;
   options.first = {{"third", known}, {"first", known}};
   const attest::Run result = run_against({}, options, events);
   ASSERT_EQ(ran.size(), 5U);
@@ -332,7 +333,7 @@ TEST(Campaign, AThrowingCheckEndsItButKeepsWhatWasFound) {
   const attest::Run result =
       run_against({[](const Problem& p, const Values&) { return p == Problem{}; },
                    [](const Problem& p) -> std::string {
-                     if (p.keys == 33) throw Error("the disk is full");
+                     if (p.seqlen_kv == 33) throw Error("the disk is full");
                      return {};
                    },
                    {}},

@@ -45,15 +45,15 @@ void drop_features(Problem& p) {
   p.alignment = plain.alignment;
   p.softcap = plain.softcap;
   p.window_left = p.window_right = kUnbounded;
-  p.query_lengths.clear();
-  p.key_lengths.clear();
+  p.seqlens_q.clear();
+  p.seqlens_kv.clear();
   p.empty_row = plain.empty_row;
   p.lse_base = plain.lse_base;
   p.layout = plain.layout;
   p.empty_lse = plain.empty_lse;
   p.strided = plain.strided;
   p.spare_slots = plain.spare_slots;
-  p.splits = plain.splits;
+  p.num_splits = plain.num_splits;
   p.chunk = plain.chunk;
   p.cache = plain.cache;
   p.scales = plain.scales;
@@ -72,14 +72,16 @@ Cases without_features(const Case& from) {
 Cases with_smaller_extents(const Case& from) {
   Cases cases;
   add(cases, from, [](Problem& p) {
-    p.batch = p.query_heads = p.kv_heads = p.queries = p.keys = p.depth = p.v_depth = 1;
+    p.batch = p.num_heads_q = p.num_heads_kv = p.seqlen_q = p.seqlen_kv = p.head_dim =
+        p.head_dim_v = 1;
   });
   add(cases, from, [](Problem& p) {
-    const Index group = p.kv_heads > 0 ? p.query_heads / p.kv_heads : 1;
+    const Index group = p.num_heads_kv > 0 ? p.num_heads_q / p.num_heads_kv : 1;
     p.batch = halved(p.batch);
-    p.kv_heads = halved(p.kv_heads);
-    p.query_heads = p.kv_heads * halved(group);
-    for (Index* extent : {&p.queries, &p.keys, &p.depth, &p.v_depth}) *extent = halved(*extent);
+    p.num_heads_kv = halved(p.num_heads_kv);
+    p.num_heads_q = p.num_heads_kv * halved(group);
+    for (Index* extent : {&p.seqlen_q, &p.seqlen_kv, &p.head_dim, &p.head_dim_v})
+      *extent = halved(*extent);
   });
   return cases;
 }
@@ -142,7 +144,7 @@ Cases with_fewer_batch_entries(const Case& from) {
   const Index batch = from.problem.batch;
   const auto keep = [&](Index begin, Index count) {
     add(cases, from, [begin, count](Problem& p) {
-      for (std::vector<Index>* lengths : {&p.query_lengths, &p.key_lengths}) {
+      for (std::vector<Index>* lengths : {&p.seqlens_q, &p.seqlens_kv}) {
         if (lengths->empty()) continue;
         const auto first = lengths->begin() + begin;
         *lengths = std::vector<Index>(first, first + count);
@@ -159,13 +161,13 @@ Cases with_fewer_batch_entries(const Case& from) {
 
 Cases with_fewer_heads(const Case& from) {
   Cases cases;
-  const Index kv = from.problem.kv_heads;
+  const Index kv = from.problem.num_heads_kv;
   if (kv <= 0) return cases;
-  const Index group = from.problem.query_heads / kv;
+  const Index group = from.problem.num_heads_q / kv;
   const auto become = [&](Index heads, Index per_head) {
     add(cases, from, [heads, per_head](Problem& p) {
-      p.kv_heads = heads;
-      p.query_heads = heads * per_head;
+      p.num_heads_kv = heads;
+      p.num_heads_q = heads * per_head;
     });
   };
   become(1, 1);
@@ -178,12 +180,12 @@ Cases with_fewer_heads(const Case& from) {
 /// Queries and keys together, so that the diagonal stays where it is.
 Cases with_fewer_tokens(const Case& from) {
   Cases cases;
-  const Index queries = from.problem.queries, keys = from.problem.keys;
+  const Index queries = from.problem.seqlen_q, keys = from.problem.seqlen_kv;
   for (const Index shorter : towards(1, std::min(queries, keys))) {
     const Index cut = std::min(queries, keys) - shorter;
     add(cases, from, [cut](Problem& p) {
-      p.queries -= cut;
-      p.keys -= cut;
+      p.seqlen_q -= cut;
+      p.seqlen_kv -= cut;
     });
   }
   return cases;
@@ -216,10 +218,11 @@ Cases with_shorter(const Case& from) {
 
 Cases with_smaller_depths(const Case& from) {
   Cases cases;
-  for (const Index depth : towards(1, std::max(from.problem.depth, from.problem.v_depth))) {
-    add(cases, from, [depth](Problem& p) {
-      p.depth = std::min(p.depth, depth);
-      p.v_depth = std::min(p.v_depth, depth);
+  for (const Index head_dim :
+       towards(1, std::max(from.problem.head_dim, from.problem.head_dim_v))) {
+    add(cases, from, [head_dim](Problem& p) {
+      p.head_dim = std::min(p.head_dim, head_dim);
+      p.head_dim_v = std::min(p.head_dim_v, head_dim);
     });
   }
   return cases;
@@ -253,7 +256,7 @@ Cases with_smaller_ring(const Case& from) {
   const Problem& p = from.problem;
   if (p.ring == 0) return cases;
   add(cases, from, [](Problem& q) { q.ring = 0; });
-  for (const Index ring : towards(p.window_left + p.queries, p.ring)) {
+  for (const Index ring : towards(p.window_left + p.seqlen_q, p.ring)) {
     add(cases, from, [ring](Problem& q) { q.ring = ring; });
   }
   for (const Index left : towards(0, p.window_left)) {
@@ -267,7 +270,7 @@ Cases with_smaller_ring(const Case& from) {
 
 Cases with_default_scale(const Case& from) {
   Cases cases;
-  add(cases, from, [](Problem& p) { p.scale = default_scale(p.depth); });
+  add(cases, from, [](Problem& p) { p.softmax_scale = default_scale(p.head_dim); });
   return cases;
 }
 
@@ -316,13 +319,13 @@ const std::vector<ShrinkDirection>& shrink_directions() {
       {"causal", without<&Problem::causal>},
       {"alignment", with_default<&Problem::alignment>},
       {"tokens", with_fewer_tokens},
-      {"queries", with_shorter<&Problem::queries, &Problem::query_lengths>},
-      {"keys", with_shorter<&Problem::keys, &Problem::key_lengths>},
+      {"queries", with_shorter<&Problem::seqlen_q, &Problem::seqlens_q>},
+      {"keys", with_shorter<&Problem::seqlen_kv, &Problem::seqlens_kv>},
       {"depths", with_smaller_depths},
-      {"depth", with_smaller<&Problem::depth>},
-      {"v_depth", with_smaller<&Problem::v_depth>},
+      {"head_dim", with_smaller<&Problem::head_dim>},
+      {"head_dim_v", with_smaller<&Problem::head_dim_v>},
       {"spare_slots", with_smaller<&Problem::spare_slots>},
-      {"splits", with_smaller<&Problem::splits>},
+      {"splits", with_smaller<&Problem::num_splits>},
       {"chunk", with_smaller<&Problem::chunk>},
       {"formats", with_f32},
       {"scale", with_default_scale},

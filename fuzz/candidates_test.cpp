@@ -56,11 +56,11 @@ TEST(Candidates, DirectionsHaveNamesOfTheirOwn) {
 
 TEST(Candidates, BoldestFirst) {
   Case from;
-  from.problem.v_depth = 17;
+  from.problem.head_dim_v = 17;
   for (const ShrinkDirection& direction : shrink_directions()) {
-    if (direction.name != "v_depth") continue;
+    if (direction.name != "head_dim_v") continue;
     std::vector<Index> steps;
-    for (const Case& smaller : direction.smaller(from)) steps.push_back(smaller.problem.v_depth);
+    for (const Case& smaller : direction.smaller(from)) steps.push_back(smaller.problem.head_dim_v);
     EXPECT_EQ(steps, (std::vector<Index>{1, 9, 13, 15, 16}));
   }
 }
@@ -68,12 +68,12 @@ TEST(Candidates, BoldestFirst) {
 TEST(Candidates, ABatchCanLoseAnyOfItsEntries) {
   Case from;
   from.problem.batch = 3;
-  from.problem.keys = 9;
-  from.problem.key_lengths = {7, 8, 9};
+  from.problem.seqlen_kv = 9;
+  from.problem.seqlens_kv = {7, 8, 9};
   std::set<std::vector<Index>> left;
   for (const ShrinkDirection& direction : shrink_directions()) {
     if (direction.name != "batch") continue;
-    for (const Case& smaller : direction.smaller(from)) left.insert(smaller.problem.key_lengths);
+    for (const Case& smaller : direction.smaller(from)) left.insert(smaller.problem.seqlens_kv);
   }
   for (const Index length : {7, 8, 9}) EXPECT_TRUE(left.contains({length})) << length;
 }

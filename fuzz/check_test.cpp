@@ -134,19 +134,19 @@ TEST(Check, EveryOperationIsWatched) {
 TEST(Check, AWatchedSubjectStillSaysHowItRoundsOnEachProblem) {
   Subject subject = fake_subject({});
   subject.precision_for = [](Operation, const Problem& problem) {
-    return PrecisionPath{.key_block = problem.depth};
+    return PrecisionPath{.keys_per_rescale = problem.head_dim};
   };
   constexpr Property kAsks = {
       "asks", "", [](const Subject& watched, const Problem& problem, const Values&) {
         Verdict verdict;
-        verdict.bound =
-            static_cast<double>(precision_of(watched, Operation::prefill, problem).key_block);
+        verdict.bound = static_cast<double>(
+            precision_of(watched, Operation::prefill, problem).keys_per_rescale);
         return verdict;
       }};
   Case asked;
-  for (const Index depth : {1, 8}) {
-    asked.problem.depth = depth;
-    EXPECT_EQ(check_case(subject, kAsks, asked).bound, static_cast<double>(depth));
+  for (const Index head_dim : {1, 8}) {
+    asked.problem.head_dim = head_dim;
+    EXPECT_EQ(check_case(subject, kAsks, asked).bound, static_cast<double>(head_dim));
   }
 }
 

@@ -22,7 +22,7 @@ attest::Run run_when_wrong_at_first(int count, const CampaignOptions& options,
 }
 
 TEST(Confirmation, WhatAFreshSubjectDoesNotDoAgainIsNoFinding) {
-  const auto wrong = [](const Problem& p) { return p.causal && p.keys > 5; };
+  const auto wrong = [](const Problem& p) { return p.causal && p.seqlen_kv > 5; };
   const auto right = [](const Problem&) { return false; };
   const attest::Run result = run_when_wrong_at_first(1, cases(60, 1), wrong, right);
   EXPECT_TRUE(result.findings.empty());
@@ -42,7 +42,7 @@ TEST(Confirmation, AShrunkCaseThatDoesNotFailAgainGivesWayToTheDrawnOne) {
   options.properties = {"first"};
   const attest::Run result = run_when_wrong_at_first(
       3, options, [](const Problem& p) { return p.causal; },
-      [](const Problem& p) { return p.causal && p.depth > 1; });
+      [](const Problem& p) { return p.causal && p.head_dim > 1; });
   ASSERT_EQ(result.findings.size(), 1U);
   EXPECT_EQ(result.findings[0].shrunk, result.findings[0].found);
   EXPECT_TRUE(result.unreproduced.empty());
@@ -53,12 +53,13 @@ TEST(Confirmation, AShrunkCaseThatDoesNotFailAgainGivesWayToTheDrawnOne) {
 TEST(Confirmation, AFindingSaysWhatTheDrawnCaseShowed) {
   CampaignOptions options = cases(200, 1);
   options.properties = {"third"};
-  const attest::Run result =
-      run_against({[](const Problem& p, const Values&) { return p.keys > 7; }, {}, {}}, options);
+  const attest::Run result = run_against(
+      {[](const Problem& p, const Values&) { return p.seqlen_kv > 7; }, {}, {}}, options);
   ASSERT_EQ(result.findings.size(), 1U);
   const Finding& finding = result.findings[0];
   EXPECT_TRUE(finding.verdict.why.ends_with("; seen with 8 keys and 0")) << finding.verdict.why;
-  const std::string drawn = "; seen with " + std::to_string(finding.found.problem.keys) + " keys";
+  const std::string drawn =
+      "; seen with " + std::to_string(finding.found.problem.seqlen_kv) + " keys";
   EXPECT_NE(finding.found_why.find(drawn), std::string::npos) << finding.found_why;
 }
 

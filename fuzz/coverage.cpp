@@ -20,15 +20,15 @@ struct Extent {
 
 constexpr Extent kExtents[] = {
     {"batch", "batch", &Problem::batch},
-    {"num_heads_q", "heads", &Problem::query_heads},
-    {"num_heads_kv", "heads", &Problem::kv_heads},
-    {"seqlen_q", "seqlen_q", &Problem::queries},
-    {"seqlen_kv", "seqlen_kv", &Problem::keys},
-    {"head_dim", "head_dim", &Problem::depth},
-    {"head_dim_v", "head_dim", &Problem::v_depth},
+    {"num_heads_q", "heads", &Problem::num_heads_q},
+    {"num_heads_kv", "heads", &Problem::num_heads_kv},
+    {"seqlen_q", "seqlen_q", &Problem::seqlen_q},
+    {"seqlen_kv", "seqlen_kv", &Problem::seqlen_kv},
+    {"head_dim", "head_dim", &Problem::head_dim},
+    {"head_dim_v", "head_dim", &Problem::head_dim_v},
     {"page_size", "page_size", &Problem::page_size},
     {"ring", "ring", &Problem::ring},
-    {"splits", "splits", &Problem::splits},
+    {"splits", "splits", &Problem::num_splits},
     {"new tokens", "chunk", &Problem::chunk},
 };
 

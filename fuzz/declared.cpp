@@ -16,7 +16,7 @@ void widen(std::map<std::string, double>& widest, const PrecisionPath& path) {
   raise("log_error", path.log_error);
   raise("tanh_error", path.tanh_error);
   raise("division_error", path.division_error);
-  raise("lazy", path.lazy);
+  raise("rescale_threshold_log2", path.rescale_threshold_log2);
   raise("p_format", unit_roundoff(path.p_format));
 }
 

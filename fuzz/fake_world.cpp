@@ -44,7 +44,7 @@ Verdict first_number_is_zero(const Subject& subject, const Problem& problem, con
 }
 
 std::string explained(const Subject&, const Problem& problem, const Values& values) {
-  return fmt::format("seen with {} keys and {}", problem.keys, values.q.at(0));
+  return fmt::format("seen with {} keys and {}", problem.seqlen_kv, values.q.at(0));
 }
 
 std::uint64_t scrambled(std::uint64_t x) {  // the finaliser of splitmix64
@@ -80,13 +80,13 @@ Case draw_case(std::string_view property, std::uint64_t seed, std::uint64_t inde
   Case drawn;
   Problem& p = drawn.problem;
   p.batch = 1 + below(3);
-  p.kv_heads = 1 + below(3);
-  p.query_heads = p.kv_heads * (1 + below(3));
-  p.queries = 1 + below(40);
-  p.keys = 1 + below(40);
-  p.depth = 1 + below(64);
-  p.v_depth = 1 + below(64);
-  p.scale = default_scale(p.depth);
+  p.num_heads_kv = 1 + below(3);
+  p.num_heads_q = p.num_heads_kv * (1 + below(3));
+  p.seqlen_q = 1 + below(40);
+  p.seqlen_kv = 1 + below(40);
+  p.head_dim = 1 + below(64);
+  p.head_dim_v = 1 + below(64);
+  p.softmax_scale = default_scale(p.head_dim);
   p.causal = below(2) == 1;
   p.bias = below(2) == 1;
   drawn.fill = fills()[static_cast<std::size_t>(below(3))].name;

@@ -30,26 +30,26 @@ constexpr std::array kFeatures{
     Feature{"sinks", "a logit per head joins the row sum, with no value",
             [](const Problem& p) { return p.sinks; }},
     Feature{"gqa", "several query heads share a KV head, of which there are several",
-            [](const Problem& p) { return p.kv_heads > 1 && p.kv_heads < p.query_heads; }},
+            [](const Problem& p) { return p.num_heads_kv > 1 && p.num_heads_kv < p.num_heads_q; }},
     Feature{"mqa", "all query heads share one KV head",
-            [](const Problem& p) { return p.kv_heads == 1 && p.query_heads > 1; }},
+            [](const Problem& p) { return p.num_heads_kv == 1 && p.num_heads_q > 1; }},
     Feature{"lengths", "batch entries have lengths of their own",
-            [](const Problem& p) { return !p.query_lengths.empty() || !p.key_lengths.empty(); }},
+            [](const Problem& p) { return !p.seqlens_q.empty() || !p.seqlens_kv.empty(); }},
     Feature{"no_keys", "some batch entry has no keys",
             [](const Problem& p) {
-              for (const Index length : p.key_lengths) {
+              for (const Index length : p.seqlens_kv) {
                 if (length == 0) return true;
               }
-              return p.keys == 0;
+              return p.seqlen_kv == 0;
             }},
     Feature{"more_keys_than_queries", "seqlen_kv > seqlen_q",
-            [](const Problem& p) { return p.keys > p.queries; }},
+            [](const Problem& p) { return p.seqlen_kv > p.seqlen_q; }},
     Feature{"more_queries_than_keys", "seqlen_q > seqlen_kv",
-            [](const Problem& p) { return p.queries > p.keys; }},
+            [](const Problem& p) { return p.seqlen_q > p.seqlen_kv; }},
     Feature{"unequal_depths", "v is not as wide as q and k",
-            [](const Problem& p) { return p.depth != p.v_depth; }},
+            [](const Problem& p) { return p.head_dim != p.head_dim_v; }},
     Feature{"own_scale", "the scale is not 1/sqrt(head_dim)",
-            [](const Problem& p) { return p.scale != default_scale(p.depth); }},
+            [](const Problem& p) { return p.softmax_scale != default_scale(p.head_dim); }},
     Feature{"spare_slots", "the cache has slots behind the last key",
             [](const Problem& p) { return p.spare_slots > 0; }},
     Feature{"pages", "the cache lies on pages", [](const Problem& p) { return p.page_size > 0; }},
@@ -57,7 +57,8 @@ constexpr std::array kFeatures{
             [](const Problem& p) { return p.page_size > 0 && p.page_order > 0; }},
     Feature{"ring", "the cache is a ring", [](const Problem& p) { return p.ring > 0; }},
     Feature{"rope", "an append turns keys", [](const Problem& p) { return p.rope != Rope::none; }},
-    Feature{"splits", "a decode splits the keys", [](const Problem& p) { return p.splits > 1; }},
+    Feature{"splits", "a decode splits the keys",
+            [](const Problem& p) { return p.num_splits > 1; }},
     Feature{"empty_row_nan", "o of a row without keys is NaN",
             [](const Problem& p) { return p.empty_row == EmptyRow::nan; }},
     Feature{"lse_base_two", "lse is a logarithm to base two",

@@ -23,18 +23,18 @@ TEST(Features, EachIsSeenAlone) {
       {"alibi", [](Problem& p) { p.alibi = true; }},
       {"softcap", [](Problem& p) { p.softcap = 1; }},
       {"sinks", [](Problem& p) { p.sinks = true; }},
-      {"gqa", [](Problem& p) { p.kv_heads = 2, p.query_heads = 4; }},
-      {"mqa", [](Problem& p) { p.query_heads = 2; }},
-      {"lengths", [](Problem& p) { p.query_lengths = {0}; }},
-      {"more_keys_than_queries", [](Problem& p) { p.keys = 2; }},
-      {"more_queries_than_keys", [](Problem& p) { p.queries = 2; }},
-      {"unequal_depths", [](Problem& p) { p.v_depth = 2; }},
-      {"own_scale", [](Problem& p) { p.scale = 2; }},
+      {"gqa", [](Problem& p) { p.num_heads_kv = 2, p.num_heads_q = 4; }},
+      {"mqa", [](Problem& p) { p.num_heads_q = 2; }},
+      {"lengths", [](Problem& p) { p.seqlens_q = {0}; }},
+      {"more_keys_than_queries", [](Problem& p) { p.seqlen_kv = 2; }},
+      {"more_queries_than_keys", [](Problem& p) { p.seqlen_q = 2; }},
+      {"unequal_depths", [](Problem& p) { p.head_dim_v = 2; }},
+      {"own_scale", [](Problem& p) { p.softmax_scale = 2; }},
       {"spare_slots", [](Problem& p) { p.spare_slots = 1; }},
       {"pages", [](Problem& p) { p.page_size = 2; }},
       {"ring", [](Problem& p) { p.ring = 2; }},
       {"rope", [](Problem& p) { p.rope = Rope::pairs; }},
-      {"splits", [](Problem& p) { p.splits = 2; }},
+      {"splits", [](Problem& p) { p.num_splits = 2; }},
       {"empty_row_nan", [](Problem& p) { p.empty_row = EmptyRow::nan; }},
       {"lse_base_two", [](Problem& p) { p.lse_base = LogBase::two; }},
       {"no_lse", [](Problem& p) { p.lse_base = LogBase::none; }},
@@ -57,7 +57,7 @@ TEST(Features, SomeComeOnlyInCompany) {
   Case edited;
   edited.problem.causal = true;
   edited.problem.alignment = Alignment::top_left;
-  edited.problem.key_lengths = {0};
+  edited.problem.seqlens_kv = {0};
   EXPECT_EQ(features_of(edited),
             (std::vector<std::string>{"causal", "top_left", "lengths", "no_keys", "format:f32",
                                       "fill:normal"}));

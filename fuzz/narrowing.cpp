@@ -174,20 +174,20 @@ bool suits(const Problem& made, const Problem& drawn, const Needs& needs) {
 }
 
 double work(const Problem& p) {
-  return static_cast<double>(row_count(p)) * static_cast<double>(std::max<Index>(p.keys, 1)) *
-         static_cast<double>(p.depth + p.v_depth);
+  return static_cast<double>(row_count(p)) * static_cast<double>(std::max<Index>(p.seqlen_kv, 1)) *
+         static_cast<double>(p.head_dim + p.head_dim_v);
 }
 
 /// Lengths and heads that nobody asks for give way, the largest first.
 void lighten(Problem& problem, double most, const Bringer& bringer, const Needs& needs) {
-  constexpr Index Problem::*kExtents[] = {&Problem::queries, &Problem::keys, &Problem::batch,
-                                          &Problem::query_heads};
+  constexpr Index Problem::*kExtents[] = {&Problem::seqlen_q, &Problem::seqlen_kv, &Problem::batch,
+                                          &Problem::num_heads_q};
   while (work(problem) > most) {
     std::vector<Problem> lighter;
     for (const auto extent : kExtents) {
       Problem tried = problem;
       tried.*extent = (problem.*extent + 1) / 2;
-      if (extent == &Problem::query_heads) tried.query_heads = tried.kv_heads;
+      if (extent == &Problem::num_heads_q) tried.num_heads_q = tried.num_heads_kv;
       follow_edit(tried, problem);
       if (work(tried) < work(problem) && bringer.inside(tried) && invalidity(tried).empty() &&
           suits(tried, problem, needs)) {

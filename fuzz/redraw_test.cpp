@@ -17,7 +17,7 @@ FakeBehaviour accepting(bool (*accepted)(const Problem&)) {
 
 TEST(Redraw, WhatIsDeclinedIsDrawnAgain) {
   // One problem in twenty is accepted.
-  const FakeBehaviour choosy = accepting([](const Problem& p) { return p.queries <= 2; });
+  const FakeBehaviour choosy = accepting([](const Problem& p) { return p.seqlen_q <= 2; });
   CampaignOptions unaimed = cases(300);
   unaimed.properties = {"first", "second"};
   const attest::Run result = run_against(choosy, unaimed);

@@ -18,13 +18,13 @@ Case big_case() {
   Case big;
   Problem& p = big.problem;
   p.batch = 3;
-  p.kv_heads = 3;
-  p.query_heads = 12;
-  p.queries = 57;
-  p.keys = 93;
-  p.depth = 80;
-  p.v_depth = 48;
-  p.scale = default_scale(80);
+  p.num_heads_kv = 3;
+  p.num_heads_q = 12;
+  p.seqlen_q = 57;
+  p.seqlen_kv = 93;
+  p.head_dim = 80;
+  p.head_dim_v = 48;
+  p.softmax_scale = default_scale(80);
   p.input = Format::bf16;
   p.output = Format::f16;
   p.softcap = 30;
@@ -32,13 +32,13 @@ Case big_case() {
   p.alignment = Alignment::top_left;
   p.window_left = 20;
   p.window_right = 5;
-  p.query_lengths = {57, 3, 0};
-  p.key_lengths = {9, 93, 40};
+  p.seqlens_q = {57, 3, 0};
+  p.seqlens_kv = {9, 93, 40};
   p.empty_row = EmptyRow::nan;
   p.lse_base = LogBase::two;
   p.layout = Layout::bthd;
   p.spare_slots = 7;
-  p.splits = 4;
+  p.num_splits = 4;
   p.chunk = 5;
   big.fill = "needle";
   big.seed = 777;
@@ -56,11 +56,11 @@ Finding shrunk_from(const Case& start, const Predicate& wrong) {
 
 TEST(Shrink, WhatIsLeftIsExplainedOnceAndAsItWasFound) {
   const Subject subject =
-      fake_subject({[](const Problem& p, const Values&) { return p.keys >= 4; }, {}, {}});
+      fake_subject({[](const Problem& p, const Values&) { return p.seqlen_kv >= 4; }, {}, {}});
   const Property& explained = property_named("third");
   const Verdict found = check_case(subject, explained, big_case());
   const Finding finding = shrink(subject, explained, big_case(), found, {});
-  EXPECT_EQ(finding.shrunk.problem.keys, 4);
+  EXPECT_EQ(finding.shrunk.problem.seqlen_kv, 4);
   EXPECT_TRUE(finding.verdict.why.ends_with("; seen with 4 keys and 0")) << finding.verdict.why;
   EXPECT_EQ(finding.verdict.why.find("seen"), finding.verdict.why.rfind("seen"));
   Verdict held;
@@ -81,9 +81,9 @@ TEST(Shrink, LeavesTheDefaultWhenEverythingIsWrong) {
 TEST(Shrink, KeepsExactlyCausalAndSeventeenKeys) {
   Case least;
   least.problem.causal = true;
-  least.problem.keys = 17;
+  least.problem.seqlen_kv = 17;
   const Finding finding =
-      shrunk_from(big_case(), [](const Problem& p) { return p.causal && p.keys >= 17; });
+      shrunk_from(big_case(), [](const Problem& p) { return p.causal && p.seqlen_kv >= 17; });
   EXPECT_EQ(print(finding.shrunk), print(least));
 }
 
@@ -95,38 +95,39 @@ TEST(Shrink, KeepsWhatOneFieldNeeds) {
   };
   const std::vector<Row> rows{
       {"batch", [](const Problem& p) { return p.batch >= 2; }, [](Problem& p) { p.batch = 2; }},
-      {"group", [](const Problem& p) { return p.query_heads / p.kv_heads >= 3; },
-       [](Problem& p) { p.query_heads = 3; }},
-      {"gqa", [](const Problem& p) { return p.kv_heads >= 2 && p.query_heads > p.kv_heads; },
+      {"group", [](const Problem& p) { return p.num_heads_q / p.num_heads_kv >= 3; },
+       [](Problem& p) { p.num_heads_q = 3; }},
+      {"gqa",
+       [](const Problem& p) { return p.num_heads_kv >= 2 && p.num_heads_q > p.num_heads_kv; },
        [](Problem& p) {
-         p.kv_heads = 2;
-         p.query_heads = 4;
+         p.num_heads_kv = 2;
+         p.num_heads_q = 4;
        }},
       {"window", [](const Problem& p) { return p.window_left >= 3; },
        [](Problem& p) { p.window_left = 3; }},
-      {"diagonal", [](const Problem& p) { return p.keys - p.queries == 36; },
+      {"diagonal", [](const Problem& p) { return p.seqlen_kv - p.seqlen_q == 36; },
        [](Problem& p) {
-         p.queries = 1;
-         p.keys = 37;
+         p.seqlen_q = 1;
+         p.seqlen_kv = 37;
        }},
       {"softcap", [](const Problem& p) { return p.softcap > 0; },
        [](Problem& p) { p.softcap = 1; }},
       {"lengths",
        [](const Problem& p) {
-         return std::ranges::any_of(p.key_lengths, [&](Index n) { return n < p.keys; });
+         return std::ranges::any_of(p.seqlens_kv, [&](Index n) { return n < p.seqlen_kv; });
        },
-       [](Problem& p) { p.key_lengths = {0}; }},
+       [](Problem& p) { p.seqlens_kv = {0}; }},
       {"format", [](const Problem& p) { return p.output == Format::f16; },
        [](Problem& p) { p.output = Format::f16; }},
-      {"splits", [](const Problem& p) { return p.splits > p.keys; },
-       [](Problem& p) { p.splits = 2; }},
+      {"splits", [](const Problem& p) { return p.num_splits > p.seqlen_kv; },
+       [](Problem& p) { p.num_splits = 2; }},
   };
   for (const Row& row : rows) {
     Case least;
     row.least(least.problem);
     EXPECT_TRUE(invalidity(least.problem).empty()) << row.name << invalidity(least.problem);
     Case start = big_case();
-    if (std::string(row.name) == "splits") start.problem.splits = 100;
+    if (std::string(row.name) == "splits") start.problem.num_splits = 100;
     const Finding finding = shrunk_from(start, row.wrong);
     EXPECT_EQ(print(finding.shrunk), print(least)) << row.name;
   }
@@ -135,11 +136,11 @@ TEST(Shrink, KeepsWhatOneFieldNeeds) {
 TEST(Shrink, EveryAnswerIsLegalAndStillFails) {
   for (Index residue = 0; residue < 7; ++residue) {
     const Predicate wrong = [residue](const Problem& p) {
-      return (p.keys + p.queries * 3 + p.depth) % 7 == residue;
+      return (p.seqlen_kv + p.seqlen_q * 3 + p.head_dim) % 7 == residue;
     };
     Case start = big_case();
-    while (!wrong(start.problem)) ++start.problem.keys;
-    start.problem.key_lengths.clear();
+    while (!wrong(start.problem)) ++start.problem.seqlen_kv;
+    start.problem.seqlens_kv.clear();
     const Finding finding = shrunk_from(start, wrong);
     EXPECT_EQ(invalidity(finding.shrunk.problem), "");
     EXPECT_TRUE(wrong(finding.shrunk.problem));
@@ -148,29 +149,29 @@ TEST(Shrink, EveryAnswerIsLegalAndStillFails) {
 
 TEST(Shrink, ScaleFollowsTheDepthOnlyWhenItWasTheDefault) {
   Case start;
-  start.problem.depth = 64;
-  start.problem.scale = default_scale(64);
-  const Finding follows =
-      shrunk_from(start, [](const Problem& p) { return p.scale == default_scale(p.depth); });
+  start.problem.head_dim = 64;
+  start.problem.softmax_scale = default_scale(64);
+  const Finding follows = shrunk_from(
+      start, [](const Problem& p) { return p.softmax_scale == default_scale(p.head_dim); });
   EXPECT_EQ(follows.shrunk, Case{});
-  start.problem.scale = 3;
-  const Finding own = shrunk_from(start, [](const Problem& p) { return p.scale == 3; });
-  EXPECT_EQ(own.shrunk.problem.scale, 3);
-  EXPECT_EQ(own.shrunk.problem.depth, 1);
+  start.problem.softmax_scale = 3;
+  const Finding own = shrunk_from(start, [](const Problem& p) { return p.softmax_scale == 3; });
+  EXPECT_EQ(own.shrunk.problem.softmax_scale, 3);
+  EXPECT_EQ(own.shrunk.problem.head_dim, 1);
 }
 
 TEST(Shrink, DoesNotCrossFromOneKindOfFaultToAnother) {
   const Subject subject = fake_subject({{},
                                         [](const Problem& p) -> std::string {
-                                          if (p.keys >= 10) return "memcheck";
-                                          return p.keys >= 5 ? "hung" : "";
+                                          if (p.seqlen_kv >= 10) return "memcheck";
+                                          return p.seqlen_kv >= 5 ? "hung" : "";
                                         },
                                         {}});
   const Property& property = property_named("second");
   const Case start = big_case();
   const Verdict verdict = check_case(subject, property, start);
   ASSERT_EQ(verdict.outcome, Outcome::faulted);
-  EXPECT_EQ(shrink(subject, property, start, verdict, {}).shrunk.problem.keys, 10);
+  EXPECT_EQ(shrink(subject, property, start, verdict, {}).shrunk.problem.seqlen_kv, 10);
 }
 
 TEST(Shrink, DoesNotCrossFromAnErrorBeyondAnyOrderToASmallerOne) {
@@ -189,7 +190,9 @@ TEST(Shrink, DoesNotCrossFromAnErrorBeyondAnyOrderToASmallerOne) {
 
 TEST(Shrink, StopsAtItsNumberOfStepsAndWhenAsked) {
   const Subject subject = fake_subject(
-      {[](const Problem& p, const Values&) { return p.keys >= 30 && p.causal && p.bias; }, {}, {}});
+      {[](const Problem& p, const Values&) { return p.seqlen_kv >= 30 && p.causal && p.bias; },
+       {},
+       {}});
   const Property& property = property_named("first");
   CampaignOptions options;
   options.shrink_steps = 7;

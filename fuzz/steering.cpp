@@ -49,16 +49,16 @@ std::string kernels_of(const Observation& seen) {
 }
 
 bool whole_tiles(const Problem& problem) {
-  return problem.keys > 0 && problem.keys % kTileKeys == 0;
+  return problem.seqlen_kv > 0 && problem.seqlen_kv % kTileKeys == 0;
 }
 
 Index products_of(const Problem& p) {
-  return static_cast<Index>(row_count(p)) * p.keys * (p.depth + p.v_depth);
+  return static_cast<Index>(row_count(p)) * p.seqlen_kv * (p.head_dim + p.head_dim_v);
 }
 
 bool is_smaller(const Problem& a, const Problem& b) {
   const auto size = [](const Problem& p) {
-    return products_of(p) + p.batch * p.kv_heads * p.keys * (p.depth + p.v_depth);
+    return products_of(p) + p.batch * p.num_heads_kv * p.seqlen_kv * (p.head_dim + p.head_dim_v);
   };
   return size(a) < size(b);
 }
@@ -79,8 +79,8 @@ std::vector<std::string> strata_of(Operation operation, const Case& test_case) {
   const auto add = [&](std::string_view what) {
     strata.push_back(fmt::format("{}, {}", name_of(operation), what));
   };
-  add(between("keys", p.keys, {8, 64, 512, 4096}));
-  add(between("depth", p.depth, {32, 64, 128, 256}));
+  add(between("keys", p.seqlen_kv, {8, 64, 512, 4096}));
+  add(between("head_dim", p.head_dim, {32, 64, 128, 256}));
   add(fmt::format("in={} cache={}", name_of(p.input), name_of(cache_format(p))));
   for (const std::string& feature : features_of(test_case)) {
     if (feature.find(':') == std::string::npos) add(feature);
@@ -101,31 +101,31 @@ void count_strata(Run& run, Operation operation, const Case& test_case, const Ve
 void make_plain(Problem& p) {
   p.bias = p.alibi = p.sinks = p.mask = false;
   p.softcap = 0;
-  p.query_lengths.clear();
-  p.key_lengths.clear();
+  p.seqlens_q.clear();
+  p.seqlens_kv.clear();
   p.ring = 0;
-  p.scale = default_scale(p.depth);
+  p.softmax_scale = default_scale(p.head_dim);
 }
 
 /// What usually decides which kernel is launched. Extents that were drawn large stay: kernels treat
 /// some sizes apart, and the one that `alike` has is small.
 void take_shape(Problem& p, const Problem& alike, bool all) {
   constexpr Index kWide = 128, kGroup = 16, kKvHeads = 4, kQueries = 256, kPage = 128;
-  const bool whole_chunks = alike.depth % 8 == 0 && alike.v_depth % 8 == 0;
+  const bool whole_chunks = alike.head_dim % 8 == 0 && alike.head_dim_v % 8 == 0;
   const auto width = [&](Index drawn, Index small) {
     if (drawn <= kWide) return small;
     return whole_chunks ? drawn / 8 * 8 : drawn;
   };
-  p.depth = width(p.depth, alike.depth);
-  p.v_depth = width(p.v_depth, alike.v_depth);
+  p.head_dim = width(p.head_dim, alike.head_dim);
+  p.head_dim_v = width(p.head_dim_v, alike.head_dim_v);
   p.layout = alike.layout;
   if (!all) return;
-  if (p.query_heads < kGroup * p.kv_heads && p.kv_heads < kKvHeads) {
-    p.query_heads = alike.query_heads;
-    p.kv_heads = alike.kv_heads;
+  if (p.num_heads_q < kGroup * p.num_heads_kv && p.num_heads_kv < kKvHeads) {
+    p.num_heads_q = alike.num_heads_q;
+    p.num_heads_kv = alike.num_heads_kv;
   }
-  if (p.queries < kQueries) p.queries = alike.queries;
-  p.splits = alike.splits;
+  if (p.seqlen_q < kQueries) p.seqlen_q = alike.seqlen_q;
+  p.num_splits = alike.num_splits;
   if (p.page_size >= kPage) return;
   p.page_size = alike.page_size;
   p.page_order = alike.page_order;
@@ -134,7 +134,7 @@ void take_shape(Problem& p, const Problem& alike, bool all) {
 Case likened(const Case& drawn, const Aim& aim, bool all) {
   Case made = drawn;
   Problem& p = made.problem;
-  const bool far = p.keys > kFarKeys;
+  const bool far = p.seqlen_kv > kFarKeys;
   made.fill = far ? "rising_maxima" : "normal";
   take_shape(p, aim.alike.problem, all);
   make_plain(p);
@@ -147,9 +147,9 @@ Case likened(const Case& drawn, const Aim& aim, bool all) {
     p.cache = aim.cache;
     if (is_narrow(aim.cache)) p.scales = kScales[drawn.seed / 2 % kScales.size()];
   }
-  p.keys = far ? p.keys : std::clamp<Index>(p.keys, 2, kKeysMost);
-  if (aim.whole_tiles) p.keys = (p.keys + kTileKeys - 1) / kTileKeys * kTileKeys;
-  if (!aim.whole_tiles && p.keys % kTileKeys == 0) --p.keys;
+  p.seqlen_kv = far ? p.seqlen_kv : std::clamp<Index>(p.seqlen_kv, 2, kKeysMost);
+  if (aim.whole_tiles) p.seqlen_kv = (p.seqlen_kv + kTileKeys - 1) / kTileKeys * kTileKeys;
+  if (!aim.whole_tiles && p.seqlen_kv % kTileKeys == 0) --p.seqlen_kv;
   return made;
 }
 

@@ -70,8 +70,8 @@ TEST(Steering, AnAimedCaseIsLegalPlainAndOfTheFormats) {
       if (made == drawn) continue;
       EXPECT_EQ(p.input, aim.input);
       EXPECT_EQ(cache_format(p), aim.cache);
-      EXPECT_EQ(p.keys % kTileKeys == 0, aim.whole_tiles) << print(made);
-      EXPECT_EQ(p.depth, 8);
+      EXPECT_EQ(p.seqlen_kv % kTileKeys == 0, aim.whole_tiles) << print(made);
+      EXPECT_EQ(p.head_dim, 8);
       EXPECT_EQ(made.fill, "normal");
       EXPECT_FALSE(p.bias);
       Observation seen;
@@ -90,12 +90,13 @@ TEST(Steering, AnAimedCaseKeepsExtentsThatWereDrawnLarge) {
   };
   for (const std::uint64_t seed : {0, 1}) {
     EXPECT_EQ(kept("q=33x1x1x4 kv=1x5x4", seed).batch, 33);
-    EXPECT_EQ(kept("q=1x16x1x4 kv=8x5x4", seed).kv_heads, 8);
-    EXPECT_EQ(kept("q=1x128x1x4 kv=1x5x4", seed).query_heads, 128);
-    EXPECT_EQ(kept("q=1x1x2x576 kv=1x5x512", seed).depth, 576);
-    EXPECT_EQ(kept("q=1x1x2x576 kv=1x5x512", seed).v_depth, 512);
+    EXPECT_EQ(kept("q=1x16x1x4 kv=8x5x4", seed).num_heads_kv, 8);
+    EXPECT_EQ(kept("q=1x128x1x4 kv=1x5x4", seed).num_heads_q, 128);
+    EXPECT_EQ(kept("q=1x1x2x576 kv=1x5x512", seed).head_dim, 576);
+    EXPECT_EQ(kept("q=1x1x2x576 kv=1x5x512", seed).head_dim_v, 512);
     EXPECT_EQ(kept("q=1x1x1x4 kv=1x5x4 page=512 order=1", seed).page_size, 512);
-    EXPECT_NEAR(static_cast<double>(kept("q=1x1x1x4 kv=1x40000x4", seed).keys), 40000, kTileKeys);
+    EXPECT_NEAR(static_cast<double>(kept("q=1x1x1x4 kv=1x40000x4", seed).seqlen_kv), 40000,
+                kTileKeys);
   }
 }
 

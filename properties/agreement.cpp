@@ -16,7 +16,7 @@ Verdict judged(const Problem& problem, const Reply& reply, const Acceptance& acc
   const Tensor& lse = reply.lse;
   Judge judge;
   for_each_row(problem, [&](Index b, Index h, Index i) {
-    for (Index c = 0; c < problem.v_depth; ++c) {
+    for (Index c = 0; c < problem.head_dim_v; ++c) {
       judge.accepted(o.at(b, h, i, c), accepted.o, o.offset(b, h, i, c), {b, h, i, c}, "o");
     }
     if (!wants_lse(problem)) return;

@@ -1,5 +1,5 @@
-// Append writes its slots: afterwards the slot of token lengths[b] + r holds row r, for every
-// r < new_lengths[b] whose slot exists; every other slot of every batch entry is as it was.
+// Append writes its slots: afterwards the slot of token cache_seqlens[b] + r holds row r, for every
+// r < new_seqlens[b] whose slot exists; every other slot of every batch entry is as it was.
 // A token's slot is its number, or that modulo the ring, of which the last token keeps it.
 // Over the reals: it is the definition.
 // In floating point: bits are copied where nothing is asked of them. Otherwise the stored number is
@@ -70,28 +70,28 @@ CacheUpdate update_for(const Problem& p, const Values& values) {
   const Index capacity = cache_slots(p);
   const Format cache = cache_format(p);
   CacheUpdate update;
-  update.k = patterned(cache, {p.batch, p.kv_heads, capacity, p.depth}, 1);
-  update.v = patterned(cache, {p.batch, p.kv_heads, capacity, p.v_depth}, 2);
-  const Extent4 k{p.batch, p.kv_heads, p.chunk, p.depth},
-      v{p.batch, p.kv_heads, p.chunk, p.v_depth};
+  update.k = patterned(cache, {p.batch, p.num_heads_kv, capacity, p.head_dim}, 1);
+  update.v = patterned(cache, {p.batch, p.num_heads_kv, capacity, p.head_dim_v}, 2);
+  const Extent4 k{p.batch, p.num_heads_kv, p.chunk, p.head_dim},
+      v{p.batch, p.num_heads_kv, p.chunk, p.head_dim_v};
   update.new_k = stores_bits(p) ? finite_patterns(p.input, k, 3) : of_many_sizes(p.input, k, 3);
   update.new_v = stores_bits(p) ? finite_patterns(p.input, v, 4) : of_many_sizes(p.input, v, 4);
   for (Index b = 0; b < p.batch; ++b) {
     // Batch entries append different numbers of rows: all, all but one, ..., none, all again.
-    update.lengths.push_back(key_length(p, b));
-    update.new_lengths.push_back(p.chunk - b % (p.chunk + 1));
+    update.cache_seqlens.push_back(key_length(p, b));
+    update.new_seqlens.push_back(p.chunk - b % (p.chunk + 1));
   }
   if (p.scales != Scales::none) {
     update.k_scales = given_scales(p, capacity, 5);
     update.v_scales = given_scales(p, capacity, 6);
   }
-  if (p.rope != Rope::none) update.rotations = rotation_table(p.keys + p.chunk, p.depth);
+  if (p.rope != Rope::none) update.rope_cos_sin = rotation_table(p.seqlen_kv + p.chunk, p.head_dim);
   if (!stores_bits(p)) return update;
   // The rows of the case itself where there are some, so that its fill plays a part.
   for (Index b = 0; b < p.batch; ++b) {
-    for (Index h = 0; h < p.kv_heads; ++h) {
-      for (Index row = 0; row < std::min(p.keys, p.chunk); ++row) {
-        for (Index c = 0; c < p.depth; ++c) {
+    for (Index h = 0; h < p.num_heads_kv; ++h) {
+      for (Index row = 0; row < std::min(p.seqlen_kv, p.chunk); ++row) {
+        for (Index c = 0; c < p.head_dim; ++c) {
           update.new_k.set_bits(update.new_k.offset(b, h, row, c),
                                 values.k.bits(values.k.offset(b, h, row, c)));
         }
@@ -117,8 +117,8 @@ class Judgement {
   void judge(const Side& side) const {
     const Extent4& extent = side.before.extent;
     for (Index b = 0; b < extent[0]; ++b) {
-      const Index first = update_.lengths[static_cast<std::size_t>(b)];
-      const Index count = update_.new_lengths[static_cast<std::size_t>(b)];
+      const Index first = update_.cache_seqlens[static_cast<std::size_t>(b)];
+      const Index count = update_.new_seqlens[static_cast<std::size_t>(b)];
       for (Index slot = 0; slot < extent[2]; ++slot) {
         const auto row = row_in_slot(p_, slot, first, count);
         for (Index h = 0; h < extent[1]; ++h) {
@@ -165,7 +165,7 @@ class Judgement {
   void rounded(const Side& side, Index b, Index h, Index slot, Index row, Index position) const {
     const bool key = side.name == "k";
     const auto elements = turned_row(key ? p_.rope : Rope::none, row_at(side.added, b, h, row),
-                                     update_.rotations, position);
+                                     update_.rope_cos_sin, position);
     double scale = p_.scales == Scales::none ? 1 : scale_at(side.scales_before, b, h, slot);
     if (p_.scales == Scales::token) {
       scale = side.scales_after.at(b, h, slot, 0);

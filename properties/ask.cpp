@@ -53,7 +53,7 @@ std::optional<Verdict> refusal(const Subject& subject, Operation operation,
 
 Operation attention_for(const Problem& problem) {
   const bool served = problem.page_size > 0 || problem.ring > 0 || problem.cache.has_value();
-  return problem.splits > 1 || served ? Operation::decode : Operation::prefill;
+  return problem.num_splits > 1 || served ? Operation::decode : Operation::prefill;
 }
 
 Answer ask(const Subject& subject, Operation operation, const Problem& problem,
@@ -67,11 +67,11 @@ Answer ask(const Subject& subject, Operation operation, const Problem& problem,
   answer.instead = fault_of(operation, answer.reply);
   if (!answer.instead) {
     answer.instead = misshapen(operation, "o", answer.reply.o, p.output,
-                               {p.batch, p.query_heads, p.queries, p.v_depth});
+                               {p.batch, p.num_heads_q, p.seqlen_q, p.head_dim_v});
   }
   if (!answer.instead && wants_lse(p)) {
     answer.instead = misshapen(operation, "lse", answer.reply.lse, Format::f32,
-                               {p.batch, p.query_heads, p.queries, 1});
+                               {p.batch, p.num_heads_q, p.seqlen_q, 1});
   }
   return answer;
 }

@@ -31,16 +31,16 @@ void overwrite_others(Tensor& tensor, Index b, Index first, Index count, double 
 
 Verdict batch_independence(const Subject& subject, const Problem& problem, const Values& values) {
   if (const auto refused = refusal(subject, attention_for(problem), problem)) return *refused;
-  if (problem.batch * problem.kv_heads < 2) return vacuous("there is no neighbour to change");
+  if (problem.batch * problem.num_heads_kv < 2) return vacuous("there is no neighbour to change");
   const Answer before = ask_attention(subject, problem, values);
   if (before.instead) return *before.instead;
   const Unmoved unmoved(subject, problem, values);
-  const Index group = problem.query_heads / problem.kv_heads;
+  const Index group = problem.num_heads_q / problem.num_heads_kv;
   Judge judge;
   // The two extreme corners stay as they are, one with NaN around it, one with finite numbers.
   for (const bool last : {false, true}) {
     const Index b = last ? problem.batch - 1 : 0;
-    const Index g = last ? problem.kv_heads - 1 : 0;
+    const Index g = last ? problem.num_heads_kv - 1 : 0;
     const double number = last ? 2.0 : std::numeric_limits<double>::quiet_NaN();
     Values others = values;
     overwrite_others(others.q, b, g * group, group, number);

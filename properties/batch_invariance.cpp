@@ -60,25 +60,25 @@ class Entry {
     Problem p = whole_;
     const Index queries = query_length(whole_, b_), keys = key_length(whole_, b_);
     p.batch = company.batch;
-    p.queries = company.more_queries ? 2 * queries + 1 : queries;
-    p.keys = company.more_keys ? 2 * keys + 1 : keys;
-    p.query_lengths.clear();
-    p.key_lengths.clear();
-    if (told.queries) p.query_lengths = lengths_around(company, queries, p.queries);
-    if (told.keys) p.key_lengths = lengths_around(company, keys, p.keys);
+    p.seqlen_q = company.more_queries ? 2 * queries + 1 : queries;
+    p.seqlen_kv = company.more_keys ? 2 * keys + 1 : keys;
+    p.seqlens_q.clear();
+    p.seqlens_kv.clear();
+    if (told.queries) p.seqlens_q = lengths_around(company, queries, p.seqlen_q);
+    if (told.keys) p.seqlens_kv = lengths_around(company, keys, p.seqlen_kv);
     return p;
   }
 
   /// Every entry holds the rows of this one, over again where it has more.
   Values values_in(const Problem& p) const {
     Values values = values_;
-    values.q = repeated(values_.q, p.batch, p.queries, values_.q.extent[3]);
-    values.k = repeated(values_.k, p.batch, p.keys, values_.k.extent[3]);
-    values.v = repeated(values_.v, p.batch, p.keys, values_.v.extent[3]);
-    if (values_.bias) values.bias = repeated(*values_.bias, p.batch, p.queries, p.keys);
+    values.q = repeated(values_.q, p.batch, p.seqlen_q, values_.q.extent[3]);
+    values.k = repeated(values_.k, p.batch, p.seqlen_kv, values_.k.extent[3]);
+    values.v = repeated(values_.v, p.batch, p.seqlen_kv, values_.v.extent[3]);
+    if (values_.bias) values.bias = repeated(*values_.bias, p.batch, p.seqlen_q, p.seqlen_kv);
     if (p.scales == Scales::token) {
-      values.k_scales = repeated(*values_.k_scales, p.batch, p.keys, 1);
-      values.v_scales = repeated(*values_.v_scales, p.batch, p.keys, 1);
+      values.k_scales = repeated(*values_.k_scales, p.batch, p.seqlen_kv, 1);
+      values.v_scales = repeated(*values_.v_scales, p.batch, p.seqlen_kv, 1);
     }
     if (values_.mask) values.mask = repeated(*values_.mask, p);
     return values;
@@ -86,9 +86,9 @@ class Entry {
 
  private:
   VisibilityMask repeated(const VisibilityMask& from, const Problem& p) const {
-    VisibilityMask mask{p.batch, p.queries, p.keys, {}};
-    for (Index n = 0; n < p.batch * p.queries * p.keys; ++n) {
-      const Index i = n / p.keys % p.queries, j = n % p.keys;
+    VisibilityMask mask{p.batch, p.seqlen_q, p.seqlen_kv, {}};
+    for (Index n = 0; n < p.batch * p.seqlen_q * p.seqlen_kv; ++n) {
+      const Index i = n / p.seqlen_kv % p.seqlen_q, j = n % p.seqlen_kv;
       const bool seen = from.keys == 0 || from.at(b_, i % from.queries, j % from.keys);
       mask.visible.push_back(seen ? 1 : 0);
     }
@@ -127,7 +127,7 @@ void judge_rows(Judge& judge, const Problem& alone, const Reply& before, const R
                  "a row's bits must be those that it has alone, " + std::string(company.what));
   };
   for_each_row(alone, [&](Index, Index h, Index i) {
-    for (Index c = 0; c < alone.v_depth; ++c) judge_element(before.o, after.o, h, i, c);
+    for (Index c = 0; c < alone.head_dim_v; ++c) judge_element(before.o, after.o, h, i, c);
     if (wants_lse(alone)) judge_element(before.lse, after.lse, h, i, 0);
   });
 }
@@ -148,8 +148,8 @@ Verdict batch_invariance(const Subject& subject, const Problem& problem, const V
   for (const Company& company : kCompanies) {
     // Slots of a ring would have to follow the queries.
     if (company.more_queries && problem.ring > 0) continue;
-    const Told told{company.more_queries || !problem.query_lengths.empty(),
-                    company.more_keys || !problem.key_lengths.empty()};
+    const Told told{company.more_queries || !problem.seqlens_q.empty(),
+                    company.more_keys || !problem.seqlens_kv.empty()};
     const Problem alone = entry.problem_in(kAlone, told);
     const Problem around = entry.problem_in(company, told);
     if (illegality(alone) || illegality(around)) continue;

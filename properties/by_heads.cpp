@@ -25,7 +25,7 @@ bool any_of(const std::vector<bool>& wanted, std::size_t first, Index count) {
 template <class Act>
 void for_each_head(const Problem& problem, const Values& values, std::atomic<Index>* done,
                    const Act& act, const std::vector<bool>& wanted = {}) {
-  const Index heads = problem.batch * problem.query_heads;
+  const Index heads = problem.batch * problem.num_heads_q;
   const auto cores = static_cast<Index>(std::max(1U, std::thread::hardware_concurrency()));
   std::atomic<Index> next = 0;
   std::exception_ptr failure;
@@ -33,7 +33,7 @@ void for_each_head(const Problem& problem, const Values& values, std::atomic<Ind
   const auto work = [&] {
     try {
       for (Index n = next++; n < heads; n = next++) {
-        const Index b = n / problem.query_heads, h = n % problem.query_heads;
+        const Index b = n / problem.num_heads_q, h = n % problem.num_heads_q;
         const Index rows = query_length(problem, b);
         const std::size_t first = row_number(problem, b, h, 0);
         if (rows > 0 && any_of(wanted, first, rows)) {
@@ -56,7 +56,7 @@ void for_each_head(const Problem& problem, const Values& values, std::atomic<Ind
 
 /// What acceptance() says of rows behind a query length.
 Acceptance of_no_row(const Problem& p) {
-  const std::size_t rows = row_count(p), elements = rows * static_cast<std::size_t>(p.v_depth);
+  const std::size_t rows = row_count(p), elements = rows * static_cast<std::size_t>(p.head_dim_v);
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   return {{p.output, std::vector<double>(elements), std::vector<double>(elements, kInfinity)},
           {Format::f32, std::vector<double>(rows), std::vector<double>(rows, kInfinity)},
@@ -65,9 +65,9 @@ Acceptance of_no_row(const Problem& p) {
 
 /// What the oracles say of rows behind a query length.
 Truth truth_of_no_row(const Problem& p) {
-  const std::size_t rows = row_count(p), elements = rows * static_cast<std::size_t>(p.v_depth);
+  const std::size_t rows = row_count(p), elements = rows * static_cast<std::size_t>(p.head_dim_v);
   Truth truth;
-  truth.extent = {p.batch, p.query_heads, p.queries, p.v_depth};
+  truth.extent = {p.batch, p.num_heads_q, p.seqlen_q, p.head_dim_v};
   for (auto* numbers : {&truth.o, &truth.o_tail}) numbers->resize(elements);
   for (auto* numbers : {&truth.lse, &truth.lse_tail}) numbers->resize(rows);
   return truth;
@@ -108,9 +108,9 @@ Acceptance acceptance_by_heads(const Problem& problem, const Values& values,
   for_each_head(
       problem, values, done,
       [&](const Excerpt& head, std::size_t first_row) {
-        const std::vector<bool> rows = part_of(wanted, first_row, head.problem.queries);
+        const std::vector<bool> rows = part_of(wanted, first_row, head.problem.seqlen_q);
         put_head(acceptance(head.problem, head.values, path, at_most, rows), all, first_row,
-                 problem.v_depth);
+                 problem.head_dim_v);
       },
       wanted);
   return all;
@@ -126,7 +126,7 @@ Certified certified_by_heads(const Problem& problem, const Values& values,
   for_each_head(problem, values, done, [&](const Excerpt& head, std::size_t first_row) {
     const Certified certified = certified_attention(head.problem, head.values);
     put_head(certified.truth, all.truth, first_row);
-    put(certified.o_radius, all.o_radius, first_row * static_cast<std::size_t>(problem.v_depth));
+    put(certified.o_radius, all.o_radius, first_row * static_cast<std::size_t>(problem.head_dim_v));
     put(certified.lse_radius, all.lse_radius, first_row);
     put(certified.tier, all.tier, first_row);
   });

@@ -26,7 +26,7 @@ void expect_same(const Case& c, const PrecisionPath& path, Strength at_most) {
   std::atomic<Index> done = 0;
   const Acceptance heads = acceptance_by_heads(c.problem, values, path, at_most, {}, &done);
   const std::string what = print(c) + " " + print(path);
-  EXPECT_EQ(done, c.problem.batch * c.problem.query_heads) << what;
+  EXPECT_EQ(done, c.problem.batch * c.problem.num_heads_q) << what;
   EXPECT_EQ(heads.o.format, whole.o.format) << what;
   EXPECT_TRUE(same_bits(heads.o.centre, whole.o.centre)) << what;
   EXPECT_TRUE(same_bits(heads.o.radius, whole.o.radius)) << what;
@@ -36,13 +36,14 @@ void expect_same(const Case& c, const PrecisionPath& path, Strength at_most) {
 }
 
 TEST(ByHeads, TheNumbersAreThoseOfTheWhole) {
-  const char* const paths[] = {"f32", "p_format=bf16 block=4 falling in_order tensor_step=8",
-                               "p_format=bf16 block=4 part=even streams=2",
-                               "p_format=f16 sums_cast", "block=8 part=power_of_two sum_lanes=4"};
+  const char* const paths[] = {
+      "f32", "p_format=bf16 kv_block=4 kv_blocks_descending in_order tensor_step=8",
+      "p_format=bf16 kv_block=4 split_size=even interleaved_accumulators=2",
+      "p_format=f16 row_sum_of_rounded_p", "kv_block=8 split_size=power_of_two partial_row_sums=4"};
   for (std::uint64_t n = 0; n < 120; ++n) {
     const Case c = draw_case(n % 2 == 0 ? "oracle_agreement" : "decode_agreement", 11, n);
-    const Index work = c.problem.batch * c.problem.query_heads * c.problem.queries *
-                       c.problem.keys * c.problem.depth;
+    const Index work = c.problem.batch * c.problem.num_heads_q * c.problem.seqlen_q *
+                       c.problem.seqlen_kv * c.problem.head_dim;
     if (work > 1 << 19) continue;  // the same code, for longer
     expect_same(c, parse_precision(paths[n % std::size(paths)], c.problem.input),
                 n % 3 == 0 ? Strength::order_free : Strength::quantised);
@@ -52,7 +53,7 @@ TEST(ByHeads, TheNumbersAreThoseOfTheWhole) {
 TEST(ByHeads, OfASampleTheNumbersAreThoseOfTheWhole) {
   const Case c = parse_case("q=2x4x33x8 kv=2x70x8 causal q_len=33,7 fill=normal seed=4");
   const Values values = make_values(c);
-  const PrecisionPath path = parse_precision("p_format=bf16 block=16 in_order", c.problem.input);
+  const PrecisionPath path = parse_precision("p_format=bf16 kv_block=16 in_order", c.problem.input);
   const Acceptance whole = acceptance(c.problem, values, path);
   const std::vector<bool> wanted = rows_in({.rows = 5, .heads = 3, .seed = 2}, c.problem);
   const Acceptance some = acceptance_by_heads(c.problem, values, path, Strength::quantised, wanted);
@@ -99,7 +100,7 @@ TEST(ByHeads, TheTruthIsThatOfTheWhole) {
     const Values values = make_values(c);
     std::atomic<Index> done = 0;
     const Certified heads = certified_by_heads(c.problem, values, &done);
-    EXPECT_EQ(done, c.problem.batch * c.problem.query_heads) << line;
+    EXPECT_EQ(done, c.problem.batch * c.problem.num_heads_q) << line;
     const Certified whole = certified_attention(c.problem, values);
     expect_same(heads.truth, whole.truth, line);
     EXPECT_TRUE(same_bits(heads.o_radius, whole.o_radius)) << line;
@@ -116,7 +117,7 @@ TEST(ByHeads, LengthsAndEmptyRowsToo) {
        {"q=3x4x7x8 kv=2x9x8 causal q_len=7,0,4 kv_len=9,6,0",
         "q=2x4x7x8 kv=2x9x8 causal align=top_left empty=nan kv_len=2,9 mask bias alibi sinks",
         "q=2x4x1x8 kv=2x64x8 in=bf16 out=bf16 splits=3 kv_len=64,17"}) {
-    expect_same(parse_case(line), parse_precision("p_format=bf16 block=4 part=even"),
+    expect_same(parse_case(line), parse_precision("p_format=bf16 kv_block=4 split_size=even"),
                 Strength::quantised);
   }
 }

@@ -32,7 +32,7 @@ double largest_near(const Tensor& numbers, Scales scales, Index b, Index h, Inde
 Tensor scales_of(const Problem& problem, const Tensor& numbers) {
   Problem shape = problem;  // of these numbers, however many entries and heads they have
   shape.batch = numbers.extent[0];
-  shape.kv_heads = numbers.extent[1];
+  shape.num_heads_kv = numbers.extent[1];
   Tensor scales(Format::f32, scales_extent(shape, numbers.extent[2]));
   Index flat = 0;
   for (Index b = 0; b < scales.extent[0]; ++b) {
@@ -46,7 +46,7 @@ Tensor scales_of(const Problem& problem, const Tensor& numbers) {
   return scales;
 }
 
-/// The two columns that angle c of depth / 2 = half angles turns.
+/// The two columns that angle c of head_dim / 2 = half angles turns.
 std::pair<std::size_t, std::size_t> turned_together(Rope rope, Index half, Index c) {
   return rope == Rope::halves ? std::pair<std::size_t, std::size_t>(c, c + half)
                               : std::pair<std::size_t, std::size_t>(2 * c, 2 * c + 1);
@@ -84,7 +84,7 @@ double number_at(const Tensor& stored, const std::optional<Tensor>& scales, Inde
 }
 
 std::vector<Turned> turned_row(Rope rope, const std::vector<double>& key,
-                               const std::optional<Tensor>& rotations, Index position) {
+                               const std::optional<Tensor>& rope_cos_sin, Index position) {
   std::vector<Turned> result;
   if (rope == Rope::none) {
     for (const double number : key) result.push_back({number, std::fabs(number)});
@@ -95,8 +95,8 @@ std::vector<Turned> turned_row(Rope rope, const std::vector<double>& key,
   for (Index c = 0; c < half; ++c) {
     const auto [first, second] = turned_together(rope, half, c);
     const double x = key[first], y = key[second];
-    const double cosine = rotations->at(0, 0, position, c);
-    const double sine = rotations->at(0, 0, position, half + c);
+    const double cosine = rope_cos_sin->at(0, 0, position, c);
+    const double sine = rope_cos_sin->at(0, 0, position, half + c);
     result[first] = {x * cosine - y * sine, std::fabs(x * cosine) + std::fabs(y * sine)};
     result[second] = {y * cosine + x * sine, std::fabs(y * cosine) + std::fabs(x * sine)};
   }
@@ -142,14 +142,14 @@ std::vector<double> row_at(const Tensor& tensor, Index b, Index h, Index row) {
   return numbers;
 }
 
-Tensor rotation_table(Index positions, Index depth) {
-  Tensor table(Format::f32, {1, 1, positions, depth});
+Tensor rotation_table(Index positions, Index head_dim) {
+  Tensor table(Format::f32, {1, 1, positions, head_dim});
   for (Index p = 0; p < positions; ++p) {
-    for (Index c = 0; c < depth / 2; ++c) {
+    for (Index c = 0; c < head_dim / 2; ++c) {
       const auto bits = random_bits(0, Stream::other, 0, 1, p, c);
       const double t = (static_cast<double>(bits[0] % 2049U) - 1024) / 1024;  // tan of half of it
       table.set(0, 0, p, c, (1 - t * t) / (1 + t * t));
-      table.set(0, 0, p, depth / 2 + c, 2 * t / (1 + t * t));
+      table.set(0, 0, p, head_dim / 2 + c, 2 * t / (1 + t * t));
     }
   }
   return table;
@@ -184,8 +184,8 @@ class Append {
 
   Reply run() {
     for (Index b = 0; b < update_.k.extent[0]; ++b) {
-      const Index first = update_.lengths[static_cast<std::size_t>(b)];
-      const Index count = update_.new_lengths[static_cast<std::size_t>(b)];
+      const Index first = update_.cache_seqlens[static_cast<std::size_t>(b)];
+      const Index count = update_.new_seqlens[static_cast<std::size_t>(b)];
       for (Index slot = 0; slot < update_.k.extent[2]; ++slot) {
         const auto row = row_in_slot(p_, slot, first, count);
         if (!row) continue;
@@ -213,7 +213,7 @@ class Append {
     std::vector<Number> k = numbers(update_.new_k, b, h, row);
     if (p_.rope == Rope::none) return k;
     const Index half = update_.new_k.extent[3] / 2;
-    const Tensor& table = *update_.rotations;
+    const Tensor& table = *update_.rope_cos_sin;
     for (Index c = 0; c < half; ++c) {
       const auto [first, second] = turned_together(p_.rope, half, c);
       Number& x = k[first];

@@ -20,9 +20,9 @@ struct CacheRows {
   std::optional<Tensor> scales;  // with problem.scales
 };
 
-/// `numbers`, (batch, kv_heads, rows, width) in any format, stored in a cache that is scaled as the
-/// problem asks: to the nearest number of the cache's format after division by the scale; what lies
-/// beyond becomes the largest. Error: one rounding of a double's quotient.
+/// `numbers`, (batch, num_heads_kv, rows, width) in any format, stored in a cache that is scaled as
+/// the problem asks: to the nearest number of the cache's format after division by the scale; what
+/// lies beyond becomes the largest. Error: one rounding of a double's quotient.
 CacheRows stored_rows(const Problem& problem, const Tensor& numbers);
 
 /// What stands for f32 numbers: stored ones times their scales, as doubles and exact.
@@ -36,7 +36,7 @@ struct Turned {
 /// Domain: finite numbers; with rope the table has a row for `position`.
 /// Error: of the value, 2^-52 of the magnitude.
 std::vector<Turned> turned_row(Rope rope, const std::vector<double>& key,
-                               const std::optional<Tensor>& rotations, Index position);
+                               const std::optional<Tensor>& rope_cos_sin, Index position);
 
 /// How far a key turned in f32 may be from the turned one, where the terms have this magnitude.
 double turn_error(double magnitude);
@@ -58,7 +58,7 @@ std::vector<double> row_at(const Tensor& tensor, Index b, Index h, Index row);
 
 /// A table for `positions` positions, of points of the unit circle that depend on position and
 /// column alone: rational ones, so that only correctly rounded operations are used.
-Tensor rotation_table(Index positions, Index depth);
+Tensor rotation_table(Index positions, Index head_dim);
 
 /// Which new row ends up in `slot`: of those from token `first` on, `count` of them.
 std::optional<Index> row_in_slot(const Problem& problem, Index slot, Index first, Index count);

@@ -104,7 +104,7 @@ TEST(CacheRows, ARingKeepsTheLastTokenOfASlot) {
 
 TEST(CacheRows, AnAppendTurnsScalesAndSaturates) {
   Problem p;
-  p.depth = p.v_depth = 2;
+  p.head_dim = p.head_dim_v = 2;
   p.cache = Format::i8;
   p.scales = Scales::token;
   p.rope = Rope::pairs;
@@ -116,10 +116,10 @@ TEST(CacheRows, AnAppendTurnsScalesAndSaturates) {
     rows->set(0, 0.5);
     rows->set(1, -1);
   }
-  update.rotations = Tensor(Format::f32, {1, 1, 3, 2});
-  update.rotations->set(0, 0, 1, 1, 1);  // position 1: by 90 degrees
-  update.lengths = {1};
-  update.new_lengths = {2};  // the second does not fit
+  update.rope_cos_sin = Tensor(Format::f32, {1, 1, 3, 2});
+  update.rope_cos_sin->set(0, 0, 1, 1, 1);  // position 1: by 90 degrees
+  update.cache_seqlens = {1};
+  update.new_seqlens = {2};  // the second does not fit
   const Reply reply = appended<double>(p, update);
   EXPECT_EQ(reply.k.at(0, 0, 1, 0), 127);  // x' = -y = 1
   EXPECT_EQ(reply.k.at(0, 0, 1, 1), 64);   // y' = x = 0.5: 63.5, to even

@@ -37,29 +37,29 @@ Tensor poisoned(Format format, Extent4 extent) {
 /// Slots of a ring that is asked for no more than `chunk` rows at once: what it must have, and as
 /// many more as the whole problem's has.
 Index ring_for(const Problem& whole) {
-  return whole.ring == 0 ? 0 : whole.ring - whole.queries + std::min(whole.chunk, whole.queries);
+  return whole.ring == 0 ? 0 : whole.ring - whole.seqlen_q + std::min(whole.chunk, whole.seqlen_q);
 }
 
 /// Tokens [first, last) as queries over the first `last` tokens.
 Problem step_problem(const Problem& whole, Index first, Index last) {
   Problem step = whole;
-  step.queries = last - first;
-  step.keys = last;
+  step.seqlen_q = last - first;
+  step.seqlen_kv = last;
   step.ring = ring_for(whole);
-  step.spare_slots = whole.ring > 0 ? 0 : whole.keys + whole.spare_slots - last;
+  step.spare_slots = whole.ring > 0 ? 0 : whole.seqlen_kv + whole.spare_slots - last;
   step.alignment = Alignment::bottom_right;
-  for (std::size_t b = 0; b < whole.key_lengths.size(); ++b) {
-    step.query_lengths[b] = std::clamp<Index>(whole.key_lengths[b] - first, 0, last - first);
-    step.key_lengths[b] = std::min(whole.key_lengths[b], last);
+  for (std::size_t b = 0; b < whole.seqlens_kv.size(); ++b) {
+    step.seqlens_q[b] = std::clamp<Index>(whole.seqlens_kv[b] - first, 0, last - first);
+    step.seqlens_kv[b] = std::min(whole.seqlens_kv[b], last);
   }
   return step;
 }
 
 /// The first `last` tokens of a cache; of a ring, those that it still holds.
 Tensor tokens_of(const Tensor& cache, const Problem& step) {
-  if (step.ring == 0) return rows_between(cache, 0, step.keys);
+  if (step.ring == 0) return rows_between(cache, 0, step.seqlen_kv);
   Tensor tokens =
-      poisoned(cache.format, {cache.extent[0], cache.extent[1], step.keys, cache.extent[3]});
+      poisoned(cache.format, {cache.extent[0], cache.extent[1], step.seqlen_kv, cache.extent[3]});
   for (Index b = 0; b < cache.extent[0]; ++b) {
     const Index length = key_length(step, b);
     for (Index h = 0; h < cache.extent[1]; ++h) {
@@ -80,7 +80,7 @@ Values step_values(const Values& whole, Tensor k, Tensor v, Index first, Index l
   step.q = rows_between(whole.q, first, last);
   step.k = std::move(k);
   step.v = std::move(v);
-  step.slopes = whole.slopes;
+  step.alibi_slopes = whole.alibi_slopes;
   step.sinks = whole.sinks;
   if (whole.bias) {
     const Tensor rows = rows_between(*whole.bias, first, last);
@@ -115,9 +115,9 @@ class Feed {
         one_pass_(one_pass),
         bounds_(bounds),
         judge_(judge) {
-    const Index capacity = whole.ring > 0 ? ring_for(whole) : whole.keys + whole.spare_slots;
-    cache_.k = poisoned(whole.input, {whole.batch, whole.kv_heads, capacity, whole.depth});
-    cache_.v = poisoned(whole.input, {whole.batch, whole.kv_heads, capacity, whole.v_depth});
+    const Index capacity = whole.ring > 0 ? ring_for(whole) : whole.seqlen_kv + whole.spare_slots;
+    cache_.k = poisoned(whole.input, {whole.batch, whole.num_heads_kv, capacity, whole.head_dim});
+    cache_.v = poisoned(whole.input, {whole.batch, whole.num_heads_kv, capacity, whole.head_dim_v});
   }
 
   /// Appends tokens [first, last), asks for their rows, judges them.
@@ -130,8 +130,8 @@ class Feed {
                        {},
                        {}};
     for (Index b = 0; b < whole_.batch; ++b) {
-      update.lengths.push_back(std::min(key_length(whole_, b), first));
-      update.new_lengths.push_back(query_length(problem, b));
+      update.cache_seqlens.push_back(std::min(key_length(whole_, b), first));
+      update.new_seqlens.push_back(query_length(problem, b));
     }
     Answer appended = ask_append(subject_, problem, update);
     if (appended.instead) return appended.instead;
@@ -163,7 +163,7 @@ class Feed {
                                  whole_bounds[static_cast<std::size_t>(in_whole)];
             judge_.within(part.at(in_part), whole.at(in_whole), bound, {b, h, first + i, c}, what);
           };
-      for (Index c = 0; c < problem.v_depth; ++c) {
+      for (Index c = 0; c < problem.head_dim_v; ++c) {
         judge_element(got.o, one_pass_.o, bounds.o, bounds_.o, c, "o through the cache");
       }
       if (!wants_lse(problem)) return;
@@ -188,7 +188,7 @@ Verdict cached_equals_recomputed(const Subject& subject, const Problem& problem,
   for (const Operation operation : {Operation::prefill, Operation::append, Operation::decode}) {
     if (!offers(subject, operation)) return *refusal(subject, operation, p);
   }
-  if (!p.causal || p.queries != p.keys || p.query_lengths != p.key_lengths) {
+  if (!p.causal || p.seqlen_q != p.seqlen_kv || p.seqlens_q != p.seqlens_kv) {
     return vacuous("needs a causal sequence: as many queries as keys in every batch entry");
   }
   if (!stores_bits(p)) return vacuous("what is stored in the cache is not what was given");
@@ -203,18 +203,18 @@ Verdict cached_equals_recomputed(const Subject& subject, const Problem& problem,
   const bool contiguous = p.page_size == 0 && p.ring == 0;
   const Operation many = contiguous ? Operation::prefill : Operation::decode;
   Feed chunks(subject, p, values, one_pass.reply, bounds, judge);
-  for (Index first = 0; first < p.keys; first += p.chunk) {
-    const Index last = std::min(p.keys, first + p.chunk);
+  for (Index first = 0; first < p.seqlen_kv; first += p.chunk) {
+    const Index last = std::min(p.seqlen_kv, first + p.chunk);
     if (const auto instead = chunks.step(many, first, last)) return *instead;
   }
   Feed tokens(subject, p, values, one_pass.reply, bounds, judge);
-  const Index prefix = std::max<Index>(0, p.keys - kSingleTokens);
+  const Index prefix = std::max<Index>(0, p.seqlen_kv - kSingleTokens);
   const Index at_once = p.ring > 0 ? p.chunk : prefix;  // a ring holds no more
   for (Index first = 0; first < prefix; first += at_once) {
     const Index last = std::min(prefix, first + at_once);
     if (const auto instead = tokens.step(many, first, last)) return *instead;
   }
-  for (Index token = prefix; token < p.keys; ++token) {
+  for (Index token = prefix; token < p.seqlen_kv; ++token) {
     if (const auto instead = tokens.step(Operation::decode, token, token + 1)) return *instead;
   }
   return judge.verdict("an empty sequence");

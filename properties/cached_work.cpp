@@ -20,9 +20,9 @@ namespace attest {
 namespace {
 
 std::int64_t cache_bytes(const Problem& p, Index tokens) {
-  return static_cast<std::int64_t>(kv_cache_footprint({.kv_heads = p.kv_heads,
-                                                       .key_width = p.depth,
-                                                       .value_width = p.v_depth,
+  return static_cast<std::int64_t>(kv_cache_footprint({.num_heads_kv = p.num_heads_kv,
+                                                       .key_width = p.head_dim,
+                                                       .value_width = p.head_dim_v,
                                                        .tokens = tokens,
                                                        .batch = p.batch,
                                                        .format = p.input})
@@ -35,9 +35,9 @@ std::optional<Verdict> judge_append(const Subject& subject, const Problem& p, co
   const std::size_t batch = static_cast<std::size_t>(p.batch);
   CacheUpdate update{values.k,
                      values.v,
-                     Tensor(p.input, {p.batch, p.kv_heads, 1, p.depth}),
-                     Tensor(p.input, {p.batch, p.kv_heads, 1, p.v_depth}),
-                     std::vector<Index>(batch, p.keys / 2),
+                     Tensor(p.input, {p.batch, p.num_heads_kv, 1, p.head_dim}),
+                     Tensor(p.input, {p.batch, p.num_heads_kv, 1, p.head_dim_v}),
+                     std::vector<Index>(batch, p.seqlen_kv / 2),
                      std::vector<Index>(batch, 1)};
   Problem asked = p;
   asked.spare_slots = 0;
@@ -46,10 +46,10 @@ std::optional<Verdict> judge_append(const Subject& subject, const Problem& p, co
   if (answer.instead) return answer.instead;
   const double written = static_cast<double>(answer.reply.counters.global_written_bytes);
   const double row = static_cast<double>(cache_bytes(p, 1));
-  const double whole = static_cast<double>(cache_bytes(p, p.keys));
+  const double whole = static_cast<double>(cache_bytes(p, p.seqlen_kv));
   judge.demand(written >= row && written * written < row * whole, written, {0, 0, 0, 0},
                "to append a token whose row takes " + std::to_string(cache_bytes(p, 1)) +
-                   " of the cache's " + std::to_string(cache_bytes(p, p.keys)) +
+                   " of the cache's " + std::to_string(cache_bytes(p, p.seqlen_kv)) +
                    " bytes, about as many as the row has must be written");
   return std::nullopt;
 }
@@ -66,13 +66,13 @@ void judge_twice(std::string_view what, const Answer& single, const Answer& doub
 std::optional<Verdict> judge_decode(const Subject& subject, const Problem& p, const Values& values,
                                     Judge& judge) {
   Problem token = p;
-  token.queries = 1;
+  token.seqlen_q = 1;
   token.spare_slots = 0;
   Values one = values;
-  one.q = Tensor(p.input, {p.batch, p.query_heads, 1, p.depth});
+  one.q = Tensor(p.input, {p.batch, p.num_heads_q, 1, p.head_dim});
   const Answer single = ask(subject, Operation::decode, token, one);
   if (single.instead) return single.instead;
-  token.keys *= 2;
+  token.seqlen_kv *= 2;
   one.k = twice(values.k);
   one.v = twice(values.v);
   const Answer doubled = ask(subject, Operation::decode, token, one);
@@ -86,10 +86,10 @@ std::optional<Verdict> judge_projection(const Subject& subject, const Problem& p
                                         const Values& values, Judge& judge) {
   Projection projection;
   projection.output = p.output;
-  projection.x = Tensor(p.input, {1, 1, p.keys, p.depth});
-  projection.w = Tensor(p.input, {1, 1, p.depth, p.depth});
-  for (Index row = 0; row < p.keys; ++row) {
-    for (Index c = 0; c < p.depth; ++c)
+  projection.x = Tensor(p.input, {1, 1, p.seqlen_kv, p.head_dim});
+  projection.w = Tensor(p.input, {1, 1, p.head_dim, p.head_dim});
+  for (Index row = 0; row < p.seqlen_kv; ++row) {
+    for (Index c = 0; c < p.head_dim; ++c)
       projection.x.set_bits(projection.x.offset(0, 0, row, c),
                             values.k.bits(values.k.offset(0, 0, row, c)));
   }
@@ -109,16 +109,16 @@ Verdict cached_work(const Subject& subject, const Problem& problem, const Values
   Problem plain = problem;
   plain.ring = 0;
   plain.rope = Rope::none;
-  plain.queries = 1;
+  plain.seqlen_q = 1;
   plain.causal = false;
   plain.window_left = plain.window_right = kUnbounded;
   plain.mask = plain.bias = false;
-  plain.query_lengths.clear();
-  plain.key_lengths.clear();
+  plain.seqlens_q.clear();
+  plain.seqlens_kv.clear();
   for (const Operation operation : {Operation::append, Operation::decode, Operation::projection}) {
     if (const auto refused = refusal(subject, operation, plain)) return *refused;
   }
-  if (problem.keys == 0 || problem.keys % kWholeTile != 0) {
+  if (problem.seqlen_kv == 0 || problem.seqlen_kv % kWholeTile != 0) {
     return vacuous("needs whole tiles of keys, to tell a row from all rows");
   }
   if (cache_format(problem) != problem.input) return vacuous("rows are appended as they are");

@@ -22,11 +22,12 @@ std::span<const Property> catalogue() {
        "changing invisible keys and values, to other numbers, huge ones or poison, moves no bit.",
        causality},
       {"variance_scaling",
-       "of iid inputs of unit variance, the scaled scores have variance scale^2 depth (false alarm "
+       "of iid inputs of unit variance, the scaled scores have variance scale^2 head_dim (false "
+       "alarm "
        "below 1e-9).",
        variance_scaling},
       {"effective_scale",
-       "in two-key problems, ln(w1/w0) / (q.k1 - q.k0) is the scale asked for, at every depth.",
+       "in two-key problems, ln(w1/w0) / (q.k1 - q.k0) is the scale asked for, at every head_dim.",
        effective_scale},
       {"cached_equals_recomputed",
        "a sequence fed through the cache, in chunks or token by token, gives the rows of one pass.",

@@ -25,7 +25,7 @@ KeySet hidden_from(const Problem& problem, const Values& values, Index row) {
   KeySet hidden;
   for (Index b = 0; b < problem.batch; ++b) {
     const Index rows = query_length(problem, b);
-    std::vector<bool> keys(static_cast<std::size_t>(problem.keys), false);
+    std::vector<bool> keys(static_cast<std::size_t>(problem.seqlen_kv), false);
     if (rows > 0) {
       keys = visible_keys(problem, values, b, std::min(row, rows - 1));
       keys.flip();
@@ -60,7 +60,7 @@ void change_rows(Tensor& tensor, const KeySet& set, bool huge) {
 
 bool sees_any(const Problem& problem, const Values& values, Index b, Index i,
               const std::vector<bool>& set) {
-  for (Index j = 0; j < problem.keys; ++j) {
+  for (Index j = 0; j < problem.seqlen_kv; ++j) {
     if (set[static_cast<std::size_t>(j)] && visible(problem, values, b, i, j)) return true;
   }
   return false;
@@ -85,7 +85,7 @@ Verdict causality(const Subject& subject, const Problem& problem, const Values& 
   // Three rows choose what is hidden: the first, one in the middle, the last. Every row that sees
   // none of it must stay as it was.
   std::vector<KeySet> done;
-  for (const Index row : {Index{0}, problem.queries / 2, problem.queries - 1}) {
+  for (const Index row : {Index{0}, problem.seqlen_q / 2, problem.seqlen_q - 1}) {
     const KeySet hidden = hidden_from(problem, values, std::max<Index>(row, 0));
     if (is_empty(hidden) || std::find(done.begin(), done.end(), hidden) != done.end()) continue;
     done.push_back(hidden);

@@ -26,9 +26,9 @@ Verdict convexity(const Subject& subject, const Problem& problem, const Values& 
   for_each_row(problem, [&](Index b, Index h, Index i) {
     const std::vector<bool> sees = weighed_keys(problem, values, b, h, i);
     if (count_of(sees) == 0) return;  // Its value is a convention: oracle_agreement's business.
-    for (Index c = 0; c < problem.v_depth; ++c) {
+    for (Index c = 0; c < problem.head_dim_v; ++c) {
       double low = std::numeric_limits<double>::infinity(), high = -low;
-      for (Index j = 0; j < problem.keys; ++j) {
+      for (Index j = 0; j < problem.seqlen_kv; ++j) {
         if (!sees[static_cast<std::size_t>(j)]) continue;
         const double number = number_at(values.v, values.v_scales, b, kv_head_of(problem, h), j, c);
         low = std::min(low, number);

@@ -24,11 +24,11 @@ constexpr Index kElementsMost = 1 << 15;  // of K and V together
 /// Of the pages in some order, the first third is read and the second written; in the last third
 /// nothing happens.
 PageCopy copy_for(const Problem& p) {
-  const Index page = p.kv_heads * p.page_size * (p.depth + p.v_depth);
+  const Index page = p.num_heads_kv * p.page_size * (p.head_dim + p.head_dim_v);
   const Index pages = std::clamp<Index>(kElementsMost / page, 3, kPagesMost);
   PageCopy copy;
-  copy.k = patterned(cache_format(p), {pages, p.kv_heads, p.page_size, p.depth}, 1);
-  copy.v = patterned(cache_format(p), {pages, p.kv_heads, p.page_size, p.v_depth}, 2);
+  copy.k = patterned(cache_format(p), {pages, p.num_heads_kv, p.page_size, p.head_dim}, 1);
+  copy.v = patterned(cache_format(p), {pages, p.num_heads_kv, p.page_size, p.head_dim_v}, 2);
   std::vector<Index> order;
   for (Index n = 0; n < pages; ++n) order.push_back(n);
   const auto seed = static_cast<std::uint64_t>(p.page_order);

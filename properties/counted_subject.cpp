@@ -17,7 +17,7 @@ Counters attention_counters(const Problem& p, const Values& values, const Reply&
   Counters counters{.launches = 1, .warp_instructions = 1};
   for_each_row(p, [&](Index b, Index, Index i) {
     const Index seen = count_of(visible_keys(p, values, b, i));
-    counters.f32_flops += seen * (2 * (p.depth + p.v_depth) + kPerWeight) + p.v_depth;
+    counters.f32_flops += seen * (2 * (p.head_dim + p.head_dim_v) + kPerWeight) + p.head_dim_v;
     counters.special_operations += seen + 1;
   });
   counters.global_written_bytes = bytes_of(reply.o) + bytes_of(reply.lse);
@@ -41,10 +41,10 @@ Subject counted(Subject subject) {
                                              Poison poison) {
     Reply reply = append(problem, update, poison);
     Index rows = 0;
-    for (const Index n : update.new_lengths) rows += n;
+    for (const Index n : update.new_seqlens) rows += n;
     reply.counters = {.launches = 1, .warp_instructions = 1};
-    reply.counters.global_written_bytes = rows * problem.kv_heads *
-                                          (problem.depth + problem.v_depth) *
+    reply.counters.global_written_bytes = rows * problem.num_heads_kv *
+                                          (problem.head_dim + problem.head_dim_v) *
                                           attest::bytes_of(cache_format(problem));
     return reply;
   };

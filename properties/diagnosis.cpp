@@ -47,8 +47,8 @@ Count count_row(const Problem& p, const Acceptance& accepted, const Given& given
   if (given.lse != nullptr) {
     add(count, accepted.lse, static_cast<std::size_t>(row), given.lse->at(row));
   }
-  for (Index c = 0; given.o != nullptr && c < p.v_depth; ++c) {
-    const Index flat = row * p.v_depth + c;
+  for (Index c = 0; given.o != nullptr && c < p.head_dim_v; ++c) {
+    const Index flat = row * p.head_dim_v + c;
     add(count, accepted.o, static_cast<std::size_t>(flat), given.o->at(flat));
   }
   return count;
@@ -102,14 +102,14 @@ class Diagnosis {
  private:
   /// The head with most refusals.
   void choose_head() {
-    std::vector<Index> refusals(static_cast<std::size_t>(problem_.batch * problem_.query_heads));
+    std::vector<Index> refusals(static_cast<std::size_t>(problem_.batch * problem_.num_heads_q));
     for_each_row(problem_, [&](Index b, Index h, Index i) {
-      refusals[static_cast<std::size_t>(b * problem_.query_heads + h)] +=
+      refusals[static_cast<std::size_t>(b * problem_.num_heads_q + h)] +=
           count_row(problem_, accepted_, given_, b, h, i).refused;
     });
     const auto most = std::max_element(refusals.begin(), refusals.end()) - refusals.begin();
-    b_ = most / problem_.query_heads;
-    h_ = most % problem_.query_heads;
+    b_ = most / problem_.num_heads_q;
+    h_ = most % problem_.num_heads_q;
   }
 
   /// As many rows from the end, or the beginning, as hold `wanted` with refusals.
@@ -247,15 +247,16 @@ class Diagnosis {
     double most = 0;  // of the order-free bound
     for_each_row(problem_, [&](Index b, Index h, Index i) {
       const auto row = static_cast<Index>(row_number(problem_, b, h, i));
-      for (Index c = 0; given_.o != nullptr && c < problem_.v_depth; ++c) {
-        const Index flat = row * problem_.v_depth + c;
+      for (Index c = 0; given_.o != nullptr && c < problem_.head_dim_v; ++c) {
+        const Index flat = row * problem_.head_dim_v + c;
         most =
             std::max(most, coarse.o.margin_of(given_.o->at(flat), static_cast<std::size_t>(flat)));
       }
     });
-    std::string order = path_.block > 0 ? fmt::format(", in blocks of {} keys, {} block first",
-                                                      path_.block, path_.falling ? "last" : "first")
-                                        : std::string();
+    std::string order = path_.kv_block > 0
+                            ? fmt::format(", in blocks of {} keys, {} block first", path_.kv_block,
+                                          path_.kv_blocks_descending ? "last" : "first")
+                            : std::string();
     remarks_.push_back(
         fmt::format("{} of {} numbers are refused, but none by the order-free bound; the largest "
                     "error is {:.2g} "

@@ -29,8 +29,9 @@ struct Asked {
         const std::vector<double>& lse_numbers)
       : problem(test_case.problem),
         values(make_values(test_case)),
-        o(problem.output, {problem.batch, problem.query_heads, problem.queries, problem.v_depth}),
-        lse(Format::f32, {problem.batch, problem.query_heads, problem.queries, 1}) {
+        o(problem.output,
+          {problem.batch, problem.num_heads_q, problem.seqlen_q, problem.head_dim_v}),
+        lse(Format::f32, {problem.batch, problem.num_heads_q, problem.seqlen_q, 1}) {
     for (Index n = 0; n < o.count(); ++n) o.set(n, o_numbers[static_cast<std::size_t>(n)]);
     for (Index n = 0; n < lse.count(); ++n) lse.set(n, lse_numbers[static_cast<std::size_t>(n)]);
   }
@@ -63,41 +64,44 @@ void expect_said(const std::string& text, const std::string& part) {
 constexpr const char* kLong = "q=1x2x40x16 kv=1x150x16 in=bf16 out=bf16 causal seed=5";
 
 TEST(Diagnosis, ARightAnswerIsLeftInPeace) {
-  EXPECT_EQ(remarks(modelled(kLong, "fa2 block=32"), "fa2 block=32"), "");
+  EXPECT_EQ(remarks(modelled(kLong, "fa2 kv_block=32"), "fa2 kv_block=32"), "");
   const char* const eight_bits =
       "q=1x2x40x16 kv=1x150x16 in=e4m3 out=bf16 cache=e4m3 scales=head causal seed=5";
-  EXPECT_EQ(remarks(modelled(eight_bits, "fa3_fp8 block=32"), "fa3_fp8 block=32"), "");
+  EXPECT_EQ(remarks(modelled(eight_bits, "fa3_fp8 kv_block=32"), "fa3_fp8 kv_block=32"), "");
 }
 
 TEST(Diagnosis, WrongDeclarationsAreNamedByWhatWouldBeRight) {
-  const Asked asked = modelled(kLong, "fa2 block=32");
-  expect_said(remarks(asked, "fa2 block=64"),
-              "everything would be accepted if the path says block=32");
-  expect_said(remarks(asked, "fa2 block=48"), "block=32");
-  expect_said(remarks(asked, "fa2 block=32 sums_cast"), "nothing of sums_cast");
-  expect_said(remarks(asked, "fa2 block=32 p_format=f16"), "p_format=bf16");
-  const Asked rising = modelled(kLong, "p_format=bf16 block=32");
-  expect_said(remarks(rising, "p_format=bf16 block=32 falling"), "nothing of falling");
-  expect_said(remarks(rising, "p_format=bf16 block=64 falling"), "block=32 and nothing of falling");
+  const Asked asked = modelled(kLong, "fa2 kv_block=32");
+  expect_said(remarks(asked, "fa2 kv_block=64"),
+              "everything would be accepted if the path says kv_block=32");
+  expect_said(remarks(asked, "fa2 kv_block=48"), "kv_block=32");
+  expect_said(remarks(asked, "fa2 kv_block=32 row_sum_of_rounded_p"),
+              "nothing of row_sum_of_rounded_p");
+  expect_said(remarks(asked, "fa2 kv_block=32 p_format=f16"), "p_format=bf16");
+  const Asked rising = modelled(kLong, "p_format=bf16 kv_block=32");
+  expect_said(remarks(rising, "p_format=bf16 kv_block=32 kv_blocks_descending"),
+              "nothing of kv_blocks_descending");
+  expect_said(remarks(rising, "p_format=bf16 kv_block=64 kv_blocks_descending"),
+              "kv_block=32 and nothing of kv_blocks_descending");
 }
 
 TEST(Diagnosis, ALossThatNoDeclarationExplainsIsCalledThat) {
   const std::string said =
-      remarks(modelled(kLong, "fa2 block=32", Defect::p_truncated), "fa2 block=32");
+      remarks(modelled(kLong, "fa2 kv_block=32", Defect::p_truncated), "fa2 kv_block=32");
   expect_said(said, "but none by the order-free bound");
   expect_said(said, "is P really rounded to bf16, in blocks of 32 keys, last block first?");
 }
 
 TEST(Diagnosis, CoarserArithmeticThanDeclaredIsNamed) {
-  expect_said(remarks(modelled(kLong, "fa2 block=32"), "f32"), "the path says p_format=bf16");
+  expect_said(remarks(modelled(kLong, "fa2 kv_block=32"), "f32"), "the path says p_format=bf16");
   // Where the first weights are few, their sum is off by more than any order explains.
-  expect_said(remarks(modelled(kLong, "fa2 block=32 sums_cast"), "fa2 block=32"),
-              "everything would be accepted if the path says sums_cast");
+  expect_said(remarks(modelled(kLong, "fa2 kv_block=32 row_sum_of_rounded_p"), "fa2 kv_block=32"),
+              "everything would be accepted if the path says row_sum_of_rounded_p");
 }
 
 TEST(Diagnosis, WhatEagerFrameworksRoundIsNamed) {
-  const std::string divided = "p_format=bf16 block=160 normalize_before_cast";
-  expect_said(remarks(modelled(kLong, divided), "p_format=bf16 block=160"),
+  const std::string divided = "p_format=bf16 kv_block=160 normalize_before_cast";
+  expect_said(remarks(modelled(kLong, divided), "p_format=bf16 kv_block=160"),
               "everything would be accepted if the path says normalize_before_cast");
   expect_said(remarks(modelled(kLong, divided), "f32"), "the path says p_format=bf16:");
   const std::string scored = "q=1x2x40x16 kv=1x150x16 in=bf16 out=bf16 seed=5 scale=2";
@@ -110,9 +114,9 @@ TEST(Diagnosis, APathThatIsMerelyWiderIsNotNamed) {
   const std::string line = "q=1x2x40x16 kv=1x150x16 in=bf16 out=f32 seed=5 scale=1";
   const std::string scores =
       remarks(modelled(line, "p_format=bf16 scores_format=f16"), "p_format=bf16");
-  EXPECT_EQ(scores.find("sums_cast"), std::string::npos) << scores;
+  EXPECT_EQ(scores.find("row_sum_of_rounded_p"), std::string::npos) << scores;
   const std::string e4m3 = remarks(modelled(line, "p_format=e4m3"), "p_format=bf16");
-  EXPECT_EQ(e4m3.find("sums_cast"), std::string::npos) << e4m3;
+  EXPECT_EQ(e4m3.find("row_sum_of_rounded_p"), std::string::npos) << e4m3;
   expect_said(e4m3, "p_format=e4m3");
 }
 
@@ -138,7 +142,7 @@ TEST(Diagnosis, ConventionsAreNamed) {
       {"q=1x1x9x16 kv=1x12x16 causal", "q=1x1x9x16 kv=1x12x16", "nothing of causal"},
       {"q=1x1x9x16 kv=1x12x16", "q=1x1x9x16 kv=1x12x16 causal", "the problem says causal"},
       {"q=1x1x9x16 kv=1x12x16", "q=1x1x9x16 kv=1x12x16 scale=1", "scale=1:"},
-      {"q=1x1x9x16 kv=1x12x16 scale=1", "q=1x1x9x16 kv=1x12x16", "scale=0.25 (1/sqrt(depth))"},
+      {"q=1x1x9x16 kv=1x12x16 scale=1", "q=1x1x9x16 kv=1x12x16", "scale=0.25 (1/sqrt(head_dim))"},
       {"q=1x1x9x16 kv=1x12x16 scale=0.25", "q=1x1x9x16 kv=1x12x16 scale=0.1732868",
        "(exp2 stands for exp)"},
       {"q=1x1x9x16 kv=1x12x16 causal window=3,0", "q=1x1x9x16 kv=1x12x16 causal", "no window"},
@@ -156,23 +160,23 @@ TEST(Diagnosis, ConventionsAreNamed) {
 }
 
 TEST(Diagnosis, WhatNothingExplainsIsWrong) {
-  Asked asked = modelled(kLong, "fa2 block=32");
+  Asked asked = modelled(kLong, "fa2 kv_block=32");
   asked.o.set(7, asked.o.at(7) + 1);
-  expect_said(remarks(asked, "fa2 block=32"),
+  expect_said(remarks(asked, "fa2 kv_block=32"),
               "1 of 1360 numbers are refused by the order-free bound too, so whatever the order");
 }
 
 TEST(Diagnosis, MistakesAreRecognisedFromTheAnswer) {
   const Case c = parse_case("q=2x4x6x16 kv=2x9x16 in=bf16 out=bf16 seed=2");
   Problem shorter = c.problem;
-  shorter.key_lengths = {8, 8};  // all rows see all keys: the last one is left out
+  shorter.seqlens_kv = {8, 8};  // all rows see all keys: the last one is left out
   const Truth dropped = exact_attention(shorter, make_values(c));
   expect_said(remarks(Asked(c, dropped.o, dropped.lse), "p_format=bf16"),
               "this is what one gets when the last visible key is left out (drops_one_key)");
   const Truth truth = exact_attention(c.problem, make_values(c));
   const std::vector<double> zeros(truth.o.size());
   expect_said(remarks(Asked(c, zeros, truth.lse), "p_format=bf16"), "(answers_zero)");
-  expect_said(remarks(modelled(kLong, "fa2 block=32", Defect::key_dropped), "fa2 block=32"),
+  expect_said(remarks(modelled(kLong, "fa2 kv_block=32", Defect::key_dropped), "fa2 kv_block=32"),
               "(drops_one_key)");
 }
 
@@ -181,19 +185,19 @@ TEST(Diagnosis, EveryRefusalGetsASentence) {
   int refused = 0, accepted = 0;
   for (std::uint64_t n = 0; n < 60; ++n) {
     const Case c = draw_case(n % 2 == 0 ? "oracle_agreement" : "decode_agreement", 9, n);
-    const Index work = c.problem.batch * c.problem.query_heads * c.problem.queries *
-                       c.problem.keys * c.problem.depth;
+    const Index work = c.problem.batch * c.problem.num_heads_q * c.problem.seqlen_q *
+                       c.problem.seqlen_kv * c.problem.head_dim;
     if (work > 1 << 20) continue;  // the same code, for longer
     const Truth truth = exact_attention(c.problem, make_values(c));
     std::vector<double> o = truth.o;
     for (std::size_t k = 0; k < o.size(); k += 1 + n) o[k] = n % 3 == 0 ? 0 : -o[k];
     const Asked asked(c, o, truth.lse);
     const PrecisionPath path{
-        .p_format = Format::bf16, .key_block = 4, .block = 4, .part = kEvenParts};
+        .p_format = Format::bf16, .keys_per_rescale = 4, .kv_block = 4, .split_size = kEvenSplits};
     const Acceptance bound = acceptance(asked.problem, asked.values, path);
     bool holds = true;
     for_each_row(c.problem, [&](Index b, Index h, Index i) {
-      for (Index column = 0; column < c.problem.v_depth; ++column) {
+      for (Index column = 0; column < c.problem.head_dim_v; ++column) {
         const Index flat = asked.o.offset(b, h, i, column);
         holds = holds && bound.o.accepts(asked.o.at(flat), static_cast<std::size_t>(flat));
       }

@@ -1,8 +1,9 @@
 // Effective scale: with two keys, ln(w1 / w0) = scale (q.k1 - q.k0), so the weights tell which
-// scale a kernel really used, at every depth, also where it pads the depth to a wider one. Over the
-// reals: exactly. In floating point: each weight lies within its order-free bound, which encloses
-// the logarithm of their ratio; the sums here are of exact products in double, off by at most n u
-// of double. Sees: the scale of a padded depth, a fixed scale, a scale applied twice or not at all.
+// scale a kernel really used, at every head_dim, also where it pads the head_dim to a wider one.
+// Over the reals: exactly. In floating point: each weight lies within its order-free bound, which
+// encloses the logarithm of their ratio; the sums here are of exact products in double, off by at
+// most n u of double. Sees: the scale of a padded head_dim, a fixed scale, a scale applied twice or
+// not at all.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -25,7 +26,7 @@ struct Enclosed {
 Enclosed score_difference(const Problem& problem, const Values& values, Index b, Index h, Index i) {
   const Index g = kv_head_of(problem, h);
   double sum = 0, absolute = 0;
-  for (Index c = 0; c < problem.depth; ++c) {
+  for (Index c = 0; c < problem.head_dim; ++c) {
     const double q = values.q.at(b, h, i, c);
     for (const Index j : {Index{0}, Index{1}}) {
       const double product = q * values.k.at(b, g, j, c);  // exact: at most 48 bits
@@ -33,11 +34,11 @@ Enclosed score_difference(const Problem& problem, const Values& values, Index b,
       absolute += std::abs(product);
     }
   }
-  return {sum, 2 * static_cast<double>(problem.depth) * kUnitDouble * absolute};
+  return {sum, 2 * static_cast<double>(problem.head_dim) * kUnitDouble * absolute};
 }
 
 bool is_plain(const Problem& p) {
-  return p.keys == 2 && p.key_lengths.empty() && p.softcap == 0 && !p.bias && !p.alibi;
+  return p.seqlen_kv == 2 && p.seqlens_kv.empty() && p.softcap == 0 && !p.bias && !p.alibi;
 }
 
 }  // namespace
@@ -55,7 +56,7 @@ Verdict effective_scale(const Subject& subject, const Problem& problem, const Va
   for_each_row(problem, [&](Index b, Index h, Index i) {
     if (count_of(visible_keys(problem, values, b, i)) != 2) return;
     const auto row =
-        static_cast<std::size_t>(((b * problem.query_heads + h) * problem.queries + i) * 2);
+        static_cast<std::size_t>(((b * problem.num_heads_q + h) * problem.seqlen_q + i) * 2);
     const double w0 = recovered.weight[row], w1 = recovered.weight[row + 1];
     const double b0 = bounds.o[row], b1 = bounds.o[row + 1];
     const Where where{b, h, i, 0};
@@ -67,7 +68,7 @@ Verdict effective_scale(const Subject& subject, const Problem& problem, const Va
     // Where rounding may have taken all of a weight, its logarithm is not enclosed.
     if (!(w0 > b0 && w1 > b1)) return;
     const Enclosed x = score_difference(problem, values, b, h, i);
-    const double scale = problem.scale;
+    const double scale = problem.softmax_scale;
     const double measured = std::log(w1) - std::log(w0);
     // -log1p(-r) is the larger side of ln(1 +- r). Six roundings in double, of terms this large.
     const double radius = -std::log1p(-b0 / w0) - std::log1p(-b1 / w1) + std::abs(scale) * x.radius;

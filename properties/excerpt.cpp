@@ -40,26 +40,26 @@ Excerpt excerpt(const Problem& problem, const Values& values, const Given& given
   const Index g = kv_head_of(problem, h), keys = key_length(problem, b);
   Excerpt part{.problem = problem, .values = {}, .o = {}, .lse = {}};
   Problem& p = part.problem;
-  p.batch = p.query_heads = p.kv_heads = 1;
-  p.queries = last - first;
-  p.keys = keys;
-  p.query_lengths.clear();
-  p.key_lengths.clear();
+  p.batch = p.num_heads_q = p.num_heads_kv = 1;
+  p.seqlen_q = last - first;
+  p.seqlen_kv = keys;
+  p.seqlens_q.clear();
+  p.seqlens_kv.clear();
   part.values.q = slice(values.q, b, h, first, last);
   part.values.k = slice(values.k, b, g, 0, keys);
   part.values.v = slice(values.v, b, g, 0, keys);
   if (values.bias) {
     const Tensor all = slice(*values.bias, b, h, first, last);
-    Tensor bias(all.format, {1, 1, p.queries, keys});
-    for (Index i = 0; i < p.queries; ++i) {
+    Tensor bias(all.format, {1, 1, p.seqlen_q, keys});
+    for (Index i = 0; i < p.seqlen_q; ++i) {
       for (Index j = 0; j < keys; ++j) bias.set(0, 0, i, j, all.at(0, 0, i, j));
     }
     part.values.bias = std::move(bias);
   }
-  part.values.slopes = number_of_head(values.slopes, h);
+  part.values.alibi_slopes = number_of_head(values.alibi_slopes, h);
   part.values.sinks = number_of_head(values.sinks, h);
   if (values.mask) {
-    VisibilityMask mask{1, p.queries, keys, {}};
+    VisibilityMask mask{1, p.seqlen_q, keys, {}};
     for (Index i = first; i < last; ++i) {
       for (Index j = 0; j < keys; ++j) mask.visible.push_back(values.mask->at(b, i, j) ? 1 : 0);
     }

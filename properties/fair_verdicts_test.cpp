@@ -84,7 +84,7 @@ TEST(FairVerdicts, NorWhereVisibleNumbersAreNone) {
   for (const Subject& subject : correct_subjects()) {
     for (const char* line : kHostile) {
       const Case c = parse_case(line);
-      if (c.problem.keys == 128) continue;  // the exact oracle takes its time over all of them
+      if (c.problem.seqlen_kv == 128) continue;  // the exact oracle takes its time over all of them
       for (const int kind : {0, 1, 2}) {
         expect_never_violated(
             subject, c.problem, with_nonfinite(make_values(c), kind),
@@ -160,11 +160,13 @@ Subject writing(std::function<Index(const Problem&)> bytes) {
 
 TEST(FairVerdicts, ScratchThatGrowsWithTokensIsNoScoreMatrix) {
   const auto packed = [](const Problem& p) {  // q, k and v, three times over, in tiles of 64 rows
-    const Index q = (p.queries + 63) / 64 * 64 * p.query_heads * p.depth;
-    const Index kv = (p.keys + 63) / 64 * 64 * p.kv_heads * (p.depth + p.v_depth);
+    const Index q = (p.seqlen_q + 63) / 64 * 64 * p.num_heads_q * p.head_dim;
+    const Index kv = (p.seqlen_kv + 63) / 64 * 64 * p.num_heads_kv * (p.head_dim + p.head_dim_v);
     return 3 * 4 * p.batch * (q + kv);
   };
-  const auto scores = [](const Problem& p) { return p.batch * p.query_heads * p.queries * p.keys; };
+  const auto scores = [](const Problem& p) {
+    return p.batch * p.num_heads_q * p.seqlen_q * p.seqlen_kv;
+  };
   const auto outcome = [](const Subject& subject, std::string_view line) {
     const Case c = parse_case(line);
     for (const Property& property : catalogue()) {

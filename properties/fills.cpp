@@ -23,9 +23,10 @@ namespace {
 struct Place {
   const Problem* problem;
   std::uint64_t seed;
-  double unit_q, unit_k;  // depth * scale * unit_q * unit_k == 1: a logit of 1 spread over the row
-  double largest_v;       // a safe fraction of what v and o can hold
-  double smallest_v;      // the least subnormal of v's format
+  double unit_q,
+      unit_k;         // head_dim * scale * unit_q * unit_k == 1: a logit of 1 spread over the row
+  double largest_v;   // a safe fraction of what v and o can hold
+  double smallest_v;  // the least subnormal of v's format
   std::uint32_t subnormals;  // how many multiples of it are still subnormal
   Stream stream;
   Index b, h, row, c;
@@ -35,7 +36,7 @@ struct Place {
   std::uint32_t row_bits() const { return random_bits(seed, stream, b, h, row, -1)[0]; }
   double bell() const { return attest::bell(bits()); }
   /// Absolute position of query `row` among the keys.
-  Index position() const { return row + problem->keys - problem->queries; }
+  Index position() const { return row + problem->seqlen_kv - problem->seqlen_q; }
 };
 
 using Element = double (*)(const Place&);
@@ -63,7 +64,7 @@ double logit_q(const Place& p) {
 }
 /// The k that makes the logit `target`, with about unit noise over the columns.
 double logit_k(const Place& p, double target) {
-  return p.unit_k * (target + p.bell() * std::sqrt(static_cast<double>(p.problem->depth)));
+  return p.unit_k * (target + p.bell() * std::sqrt(static_cast<double>(p.problem->head_dim)));
 }
 
 /// Edges of the tiles kernels use (16, 32, 64, 128), and the rows before them.
@@ -94,9 +95,9 @@ double very_low_k(const Place& p) {
   return logit_k(p, -9e4);
 }
 
-/// q.k beyond 65504, f16's largest finite number, for every depth.
+/// q.k beyond 65504, f16's largest finite number, for every head_dim.
 double overflowing(const Place& p) {
-  return std::sqrt(1e5 / static_cast<double>(p.problem->depth)) * (1 + p.bell() / 64);
+  return std::sqrt(1e5 / static_cast<double>(p.problem->head_dim)) * (1 + p.bell() / 64);
 }
 
 double large_v(const Place& p) {
@@ -144,7 +145,7 @@ double sink_v(const Place& p) {
   return p.row == 0 ? p.bell() / 64 : p.bell();
 }
 
-/// A row of +-1 that stands for a position or a token; q.k of equal codes is depth.
+/// A row of +-1 that stands for a position or a token; q.k of equal codes is head_dim.
 double code(const Place& p, Index token) {
   const auto bits = random_bits(p.seed, Stream::other, p.b, 0, token, p.c);
   return (bits[0] & 1U) != 0 ? 1 : -1;
@@ -254,7 +255,8 @@ Place place_for(const Problem& problem, std::uint64_t seed) {
   Place place{};
   place.problem = &problem;
   place.seed = seed;
-  const double slope = static_cast<double>(problem.scale) * static_cast<double>(problem.depth);
+  const double slope =
+      static_cast<double>(problem.softmax_scale) * static_cast<double>(problem.head_dim);
   int exponent = 0;
   if (slope != 0) std::frexp(slope, &exponent);
   place.unit_q = std::ldexp(1.0, -exponent / 2);
@@ -288,8 +290,9 @@ Values make_values(const Case& test_case) {
   }
   const Place place = place_for(p, test_case.seed);
   Values values;
-  const Extent4 q{p.batch, p.query_heads, p.queries, p.depth};
-  const Extent4 k{p.batch, p.kv_heads, p.keys, p.depth}, v{p.batch, p.kv_heads, p.keys, p.v_depth};
+  const Extent4 q{p.batch, p.num_heads_q, p.seqlen_q, p.head_dim};
+  const Extent4 k{p.batch, p.num_heads_kv, p.seqlen_kv, p.head_dim},
+      v{p.batch, p.num_heads_kv, p.seqlen_kv, p.head_dim_v};
   values.q = filled(place, p.input, Stream::q, q, recipe.q);
   if (p.scales == Scales::none) {
     values.k = filled(place, cache_format(p), Stream::k, k, recipe.k);

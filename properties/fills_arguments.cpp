@@ -16,14 +16,14 @@ std::uint32_t style(std::uint64_t seed, Stream stream, std::uint32_t styles) {
 }
 
 Tensor bias(const Problem& p, std::uint64_t seed) {
-  Tensor tensor(Format::f32, {p.batch, p.query_heads, p.queries, p.keys});
+  Tensor tensor(Format::f32, {p.batch, p.num_heads_q, p.seqlen_q, p.seqlen_kv});
   // One case in two has holes: entries of -inf, one in eight.
   const bool holes = style(seed, Stream::bias, 2) == 1;
   Index flat = 0;
   for (Index b = 0; b < p.batch; ++b) {
-    for (Index h = 0; h < p.query_heads; ++h) {
-      for (Index i = 0; i < p.queries; ++i) {
-        for (Index j = 0; j < p.keys; ++j) {
+    for (Index h = 0; h < p.num_heads_q; ++h) {
+      for (Index i = 0; i < p.seqlen_q; ++i) {
+        for (Index j = 0; j < p.seqlen_kv; ++j) {
           const auto bits = random_bits(seed, Stream::bias, b, h, i, j);
           const bool hole = holes && bits[3] % 8U == 0;
           tensor.set(flat++, hole ? -std::numeric_limits<double>::infinity() : bell(bits));
@@ -55,11 +55,11 @@ bool visible_in_style(std::uint32_t style, std::uint64_t seed, Index b, Index i,
 }
 
 VisibilityMask mask(const Problem& p, std::uint64_t seed) {
-  VisibilityMask result{p.batch, p.queries, p.keys, {}};
+  VisibilityMask result{p.batch, p.seqlen_q, p.seqlen_kv, {}};
   const std::uint32_t chosen = style(seed, Stream::mask, 8);
   for (Index b = 0; b < p.batch; ++b) {
-    for (Index i = 0; i < p.queries; ++i) {
-      for (Index j = 0; j < p.keys; ++j) {
+    for (Index i = 0; i < p.seqlen_q; ++i) {
+      for (Index j = 0; j < p.seqlen_kv; ++j) {
         result.visible.push_back(visible_in_style(chosen, seed, b, i, j) ? 1 : 0);
       }
     }
@@ -104,8 +104,8 @@ Tensor sinks(Index heads, std::uint64_t seed) {
 void fill_arguments(const Problem& problem, std::uint64_t seed, Values& values) {
   if (problem.bias) values.bias = bias(problem, seed);
   if (problem.mask) values.mask = mask(problem, seed);
-  if (problem.alibi) values.slopes = slopes(problem.query_heads);
-  if (problem.sinks) values.sinks = sinks(problem.query_heads, seed);
+  if (problem.alibi) values.alibi_slopes = slopes(problem.num_heads_q);
+  if (problem.sinks) values.sinks = sinks(problem.num_heads_q, seed);
 }
 
 }  // namespace attest

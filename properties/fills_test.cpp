@@ -25,7 +25,7 @@ std::uint64_t digest(std::uint64_t hash, const Tensor& tensor) {  // FNV-1a over
 std::uint64_t digest(const Values& values) {
   std::uint64_t hash = 0xcbf29ce484222325ULL;
   for (const Tensor* tensor : {&values.q, &values.k, &values.v}) hash = digest(hash, *tensor);
-  for (const auto* optional : {&values.bias, &values.slopes, &values.sinks}) {
+  for (const auto* optional : {&values.bias, &values.alibi_slopes, &values.sinks}) {
     if (*optional) hash = digest(hash, **optional);
   }
   if (values.mask) {
@@ -40,9 +40,9 @@ Values values_of(std::string_view line) {
 
 double logit(const Case& c, const Values& values, Index i, Index j) {
   double x = 0;
-  for (Index n = 0; n < c.problem.depth; ++n)
+  for (Index n = 0; n < c.problem.head_dim; ++n)
     x += values.q.at(0, 0, i, n) * values.k.at(0, 0, j, n);
-  return x * c.problem.scale;
+  return x * c.problem.softmax_scale;
 }
 
 // Philox4x32-10's known-answer vectors, from Random123's kat_vectors.
@@ -107,8 +107,8 @@ TEST(Fills, UnknownNamesAndImpossibleProblemsAreErrors) {
     EXPECT_NE(std::string(error.what()).find("needle"), std::string::npos) << error.what();
   }
   test_case.fill = "normal";
-  test_case.problem.query_heads = 4;
-  test_case.problem.kv_heads = 3;
+  test_case.problem.num_heads_q = 4;
+  test_case.problem.num_heads_kv = 3;
   EXPECT_THROW(make_values(test_case), Error);
 }
 
@@ -138,7 +138,7 @@ TEST(Fills, StoredDigestsProveTheBits) {
 TEST(Fills, ValuesStayWhileShapesShrink) {
   for (const Fill& fill : fills()) {
     const std::string name(fill.name);
-    // Equal depth, scale and Tk - Tq: everything else may shrink around a value.
+    // Equal head_dim, scale and Tk - Tq: everything else may shrink around a value.
     const Values large = values_of("q=2x4x20x8 kv=2x40x8 bias mask seed=5 fill=" + name);
     const Values small = values_of("q=1x2x3x8 kv=1x23x3 bias mask seed=5 fill=" + name);
     for (Index j = 0; j < 23; ++j) {
@@ -171,19 +171,19 @@ TEST(Fills, EveryValueIsFinite) {
 }
 
 TEST(Fills, LogitsAreWhereTheFillSays) {
-  for (const std::string depth : {"1", "5", "64", "128"}) {
-    const Case low = parse_case("q=1x1x4x" + depth + " kv=1x70x1 fill=logits_low");
-    const Case high = parse_case("q=1x1x4x" + depth + " kv=1x70x1 fill=logits_high");
-    const Case falling = parse_case("q=1x1x4x" + depth + " kv=1x70x1 fill=falling_maxima");
-    const Case very_low = parse_case("q=1x1x4x" + depth + " kv=1x3x1 fill=logits_very_low");
+  for (const std::string head_dim : {"1", "5", "64", "128"}) {
+    const Case low = parse_case("q=1x1x4x" + head_dim + " kv=1x70x1 fill=logits_low");
+    const Case high = parse_case("q=1x1x4x" + head_dim + " kv=1x70x1 fill=logits_high");
+    const Case falling = parse_case("q=1x1x4x" + head_dim + " kv=1x70x1 fill=falling_maxima");
+    const Case very_low = parse_case("q=1x1x4x" + head_dim + " kv=1x3x1 fill=logits_very_low");
     const Values at_low = make_values(low), at_high = make_values(high);
     const Values at_falling = make_values(falling), at_very_low = make_values(very_low);
     for (Index i = 0; i < 4; ++i) {
       for (Index j = 0; j < 70; ++j) {
-        EXPECT_LT(logit(low, at_low, i, j), -88) << depth;  // exp underflows in f32 below -103
-        EXPECT_GT(logit(high, at_high, i, j), 75) << depth;
+        EXPECT_LT(logit(low, at_low, i, j), -88) << head_dim;  // exp underflows in f32 below -103
+        EXPECT_GT(logit(high, at_high, i, j), 75) << head_dim;
       }
-      EXPECT_LT(logit(very_low, at_very_low, i, 1), -5e4) << depth;
+      EXPECT_LT(logit(very_low, at_very_low, i, 1), -5e4) << head_dim;
       // A gap that exp cannot bridge in f32, for tiles of 16, 32 and 64.
       for (const Index tile : {16, 32, 64}) {
         EXPECT_GT(logit(falling, at_falling, i, 0) - logit(falling, at_falling, i, tile), 104);
@@ -195,7 +195,7 @@ TEST(Fills, LogitsAreWhereTheFillSays) {
 TEST(Fills, ProductsOverflowF16AndValuesComeNearTheEnd) {
   const Case c = parse_case("q=1x1x3x2 kv=1x3x4 in=f16 out=f16 scale=0.0001 fill=overflow_f16");
   const Values values = make_values(c);
-  EXPECT_GT(logit(c, values, 1, 2) / c.problem.scale, 65504);
+  EXPECT_GT(logit(c, values, 1, 2) / c.problem.softmax_scale, 65504);
   const Values large = values_of("q=1x1x1x2 kv=1x9x4 in=f16 out=f16 fill=large_values");
   for (Index n = 0; n < large.v.count(); ++n) EXPECT_GT(std::abs(large.v.at(n)), 4e4);
 }
@@ -209,11 +209,11 @@ TEST(Fills, RampTellsEveryRowFromEveryOther) {
 
 TEST(Fills, SlopesAreAlibisForEveryHeadCount) {
   const Values eight = values_of("q=1x8x1x1 kv=1x1x1 alibi");
-  for (Index h = 0; h < 8; ++h) EXPECT_EQ(eight.slopes->at(h), std::ldexp(1.0, -1 - int(h)));
+  for (Index h = 0; h < 8; ++h) EXPECT_EQ(eight.alibi_slopes->at(h), std::ldexp(1.0, -1 - int(h)));
   const Values three = values_of("q=1x3x1x1 kv=1x1x1 alibi");
-  EXPECT_EQ(three.slopes->at(0), std::ldexp(1.0, -4));
-  EXPECT_EQ(three.slopes->at(1), std::ldexp(1.0, -8));
-  EXPECT_EQ(three.slopes->at(2), std::ldexp(1.0, -2));  // first of the finer series
+  EXPECT_EQ(three.alibi_slopes->at(0), std::ldexp(1.0, -4));
+  EXPECT_EQ(three.alibi_slopes->at(1), std::ldexp(1.0, -8));
+  EXPECT_EQ(three.alibi_slopes->at(2), std::ldexp(1.0, -2));  // first of the finer series
 }
 
 TEST(Fills, ArgumentsComeInEveryStyle) {

@@ -7,7 +7,7 @@ namespace attest {
 /// In the extents of Truth; null: it was not given. Owned elsewhere.
 struct Given {
   const Tensor* o = nullptr;    // format: output
-  const Tensor* lse = nullptr;  // (batch, query_heads, queries, 1), f32
+  const Tensor* lse = nullptr;  // (batch, num_heads_q, queries, 1), f32
 };
 
 }  // namespace attest

@@ -19,10 +19,11 @@ struct Kernel {
 };
 
 TEST(LikelyErrorsOfFills, NoFillRaisesAFalseAlarm) {
-  PrecisionPath f32_path{.key_block = 32};
-  PrecisionPath bf16_path{.p_format = Format::bf16, .key_block = 32, .tensor_step = 16};
-  PrecisionPath f16_path{.p_format = Format::f16, .key_block = 32, .tensor_step = 8};
-  for (PrecisionPath* path : {&f32_path, &bf16_path, &f16_path}) path->block = path->key_block;
+  PrecisionPath f32_path{.keys_per_rescale = 32};
+  PrecisionPath bf16_path{.p_format = Format::bf16, .keys_per_rescale = 32, .tensor_step = 16};
+  PrecisionPath f16_path{.p_format = Format::f16, .keys_per_rescale = 32, .tensor_step = 8};
+  for (PrecisionPath* path : {&f32_path, &bf16_path, &f16_path})
+    path->kv_block = path->keys_per_rescale;
   const Kernel kernels[] = {
       {"q=1x2x48x64 kv=1x100x48", f32_path},
       {"q=1x2x48x64 kv=2x100x48 in=bf16 out=f32 causal", bf16_path},
@@ -41,7 +42,7 @@ TEST(LikelyErrorsOfFills, NoFillRaisesAFalseAlarm) {
       const Problem& p = test_case.problem;
       const Values values = make_values(test_case);
       const std::vector<double> o = model_attention(p, values, kernel.path).o;
-      Tensor output(p.output, {p.batch, p.query_heads, p.queries, p.v_depth});
+      Tensor output(p.output, {p.batch, p.num_heads_q, p.seqlen_q, p.head_dim_v});
       for (std::size_t at = 0; at < o.size(); ++at) output.set(static_cast<Index>(at), o[at]);
       ZTally tally;
       tally.add(p, values, kernel.path, output);

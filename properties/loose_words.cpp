@@ -52,7 +52,7 @@ bool tells(const Excerpt& part, const PrecisionPath& path, const CanTell& can_te
 std::vector<std::string> loose_words(const Problem& problem, const Values& values,
                                      const PrecisionPath& path, const CanTell& can_tell) {
   const Excerpt part = few_rows(problem, values);
-  if (part.problem.queries == 0 || tells(part, path, can_tell)) return {};
+  if (part.problem.seqlen_q == 0 || tells(part, path, can_tell)) return {};
   std::vector<std::string> alone, together;
   PrecisionPath without = path;
   for (const PrecisionField& field : precision_fields()) {
@@ -69,11 +69,11 @@ std::vector<std::string> loose_words(const Problem& problem, const Values& value
 
 bool block_would_tell(const Problem& problem, const Values& values, const PrecisionPath& path,
                       const CanTell& can_tell) {
-  if (path.block > 0 || path.key_block > 1) return false;
+  if (path.kv_block > 0 || path.keys_per_rescale > 1) return false;
   const Excerpt part = few_rows(problem, values);
   PrecisionPath said = path;
-  said.block = said.key_block = kLeastBlock;
-  return part.problem.queries > 0 && !tells(part, path, can_tell) && tells(part, said, can_tell);
+  said.kv_block = said.keys_per_rescale = kLeastBlock;
+  return part.problem.seqlen_q > 0 && !tells(part, path, can_tell) && tells(part, said, can_tell);
 }
 
 }  // namespace attest

@@ -56,29 +56,29 @@ class Search {
                       "what is right for another one; {} holds that of {}",
                       what, count, found, place_text(pair.first), place_text(pair.second)));
     };
-    if (2 * heads > count) say(p_.query_heads > 1 ? "heads" : "batch entries", heads, *head);
+    if (2 * heads > count) say(p_.num_heads_q > 1 ? "heads" : "batch entries", heads, *head);
     if (2 * rows > count) say("rows", rows, *row);
     return said;
   }
 
  private:
   std::size_t first(const PlaceOfRow& row) const {
-    return row_number(p_, row.b, row.h, row.i) * static_cast<std::size_t>(p_.v_depth);
+    return row_number(p_, row.b, row.h, row.i) * static_cast<std::size_t>(p_.head_dim_v);
   }
 
   void sort(const PlaceOfRow& row) {
     const std::size_t at = first(row);
     Index wrong = 0, nan = 0;
-    for (Index c = 0; c < p_.v_depth; ++c) {
+    for (Index c = 0; c < p_.head_dim_v; ++c) {
       const double got = o_.at(static_cast<Index>(at) + c);
       if (!accepted_.o.accepts(got, at + static_cast<std::size_t>(c))) ++wrong;
       if (std::isnan(got)) ++nan;
     }
     if (wrong == 0) return;
     ++refused_;
-    if (nan == p_.v_depth) {
+    if (nan == p_.head_dim_v) {
       if (nan_++ == 0) first_nan_ = row;
-    } else if (2 * wrong > p_.v_depth && nan == 0) {
+    } else if (2 * wrong > p_.head_dim_v && nan == 0) {
       candidates_.push_back(row);
     }
   }
@@ -86,7 +86,7 @@ class Search {
   /// Whether what stands at `from` is right for `to`.
   bool fits(const PlaceOfRow& from, const PlaceOfRow& to) const {
     const std::size_t got = first(from), at = first(to);
-    for (Index c = 0; c < p_.v_depth; ++c) {
+    for (Index c = 0; c < p_.head_dim_v; ++c) {
       const std::size_t element = at + static_cast<std::size_t>(c);
       if (accepted_.o.radius[element] == kInfinity) return false;
       if (!accepted_.o.accepts(o_.at(static_cast<Index>(got) + c), element)) return false;
@@ -99,7 +99,7 @@ class Search {
     std::optional<PlaceOfRow> found;
     for (Index b = 0; b < p_.batch; ++b) {
       if (row.i >= query_length(p_, b)) continue;
-      for (Index h = 0; h < p_.query_heads; ++h) {
+      for (Index h = 0; h < p_.num_heads_q; ++h) {
         if (!fits(row, {b, h, row.i})) continue;
         if (found) return {};
         found = PlaceOfRow{b, h, row.i};

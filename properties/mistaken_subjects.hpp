@@ -60,8 +60,8 @@ inline Subject truncating_append() {
     for (Index b = 0; b < reply.v.extent[0]; ++b) {
       const auto entry = static_cast<std::size_t>(b);
       for (Index h = 0; h < reply.v.extent[1]; ++h) {
-        for (Index r = 0; r < update.new_lengths[entry]; ++r) {
-          const Index slot = update.lengths[entry] + r;
+        for (Index r = 0; r < update.new_seqlens[entry]; ++r) {
+          const Index slot = update.cache_seqlens[entry] + r;
           if (slot >= reply.v.extent[2]) break;
           for (Index c = 0; c < reply.v.extent[3]; ++c) {
             const Index at = reply.v.offset(b, h, slot, c);

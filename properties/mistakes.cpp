@@ -24,12 +24,12 @@ std::vector<Mistake> mistakes_in_masks_and_scores() {
            p.window_right = 1;
          });
        }},
-      {"scale of a depth padded to 64",
+      {"scale of a head_dim padded to 64",
        {"effective_scale", "variance_scaling", "oracle_agreement"},
        [] {
          return misunderstanding([](Problem& p, Values&) {
-           const Index padded = (p.depth + 63) / 64 * 64;
-           p.scale *= default_scale(padded) / default_scale(p.depth);
+           const Index padded = (p.head_dim + 63) / 64 * 64;
+           p.softmax_scale *= default_scale(padded) / default_scale(p.head_dim);
          });
        }},
       {"causal mask restarts with each chunk",
@@ -44,8 +44,9 @@ std::vector<Mistake> mistakes_in_masks_and_scores() {
        {"decode_agreement"},
        [] {
          return misunderstanding([](Problem& p, Values&) {
-           if (p.splits == 1 || p.keys < 2 || p.alibi || !p.key_lengths.empty() || p.causal) return;
-           p.key_lengths.assign(static_cast<std::size_t>(p.batch), p.keys - 1);
+           if (p.num_splits == 1 || p.seqlen_kv < 2 || p.alibi || !p.seqlens_kv.empty() || p.causal)
+             return;
+           p.seqlens_kv.assign(static_cast<std::size_t>(p.batch), p.seqlen_kv - 1);
          });
        }},
       {"a bias of -1e4 and less hides its key",
@@ -79,7 +80,7 @@ void forget_nan(const Problem&, Reply& reply) {
 
 /// Keys are split by the longest sequence of the batch, which moves the last bit of some sums.
 void round_by_longest(const Problem& problem, Reply& reply) {
-  for (Index n = 0; problem.keys % 2 == 1 && n < reply.o.count(); ++n) {
+  for (Index n = 0; problem.seqlen_kv % 2 == 1 && n < reply.o.count(); ++n) {
     reply.o.set_bits(n, reply.o.bits(n) ^ 1U);
   }
 }
@@ -171,12 +172,12 @@ std::vector<Mistake> mistakes_in_costs() {
        {"no_score_matrix"},
        [] {
          return costing([](const Problem& p, Counters& c) {
-           c.global_written_bytes += p.batch * p.query_heads * p.queries * p.keys;
+           c.global_written_bytes += p.batch * p.num_heads_q * p.seqlen_q * p.seqlen_kv;
          });
        }},
       {"each key scans all keys",
        {"work_grows_with_scores", "cached_work"},
-       [] { return costing([](const Problem& p, Counters& c) { c.f32_flops *= p.keys; }); }},
+       [] { return costing([](const Problem& p, Counters& c) { c.f32_flops *= p.seqlen_kv; }); }},
       {"the second half of the keys is skipped",
        {"work_grows_with_scores"},
        [] { return costing([](const Problem&, Counters& c) { c.f32_flops /= 4; }); }},
@@ -187,7 +188,7 @@ std::vector<Mistake> mistakes_in_costs() {
          subject.append = [right = subject.append](const Problem& p, const CacheUpdate& u,
                                                    Poison poison) {
            Reply reply = right(p, u, poison);
-           reply.counters.global_written_bytes *= p.keys + p.spare_slots;
+           reply.counters.global_written_bytes *= p.seqlen_kv + p.spare_slots;
            return reply;
          };
          return subject;
@@ -212,14 +213,14 @@ std::vector<Mistake> mistakes_with_memory() {
        {"append_writes_its_slots", "cached_equals_recomputed"},
        [] {
          return appending([](CacheUpdate& u) {
-           for (Index& n : u.lengths) ++n;
+           for (Index& n : u.cache_seqlens) ++n;
          });
        }},
       {"append forgets the last row",
        {"append_writes_its_slots", "cached_equals_recomputed"},
        [] {
          return appending([](CacheUpdate& u) {
-           for (Index& n : u.new_lengths) n = n > 0 ? n - 1 : 0;
+           for (Index& n : u.new_seqlens) n = n > 0 ? n - 1 : 0;
          });
        }},
       {"append clears the slots behind",
@@ -242,10 +243,10 @@ std::vector<Mistake> mistakes_in_caches() {
        {"append_writes_its_slots", "quantised_path"},
        [] {
          return appending([](CacheUpdate& u) {
-           if (!u.rotations) return;
-           const Extent4 e = u.rotations->extent;
-           for (Index flat = e[3]; flat < u.rotations->count(); ++flat) {
-             u.rotations->set_bits(flat, u.rotations->bits(flat % e[3]));
+           if (!u.rope_cos_sin) return;
+           const Extent4 e = u.rope_cos_sin->extent;
+           for (Index flat = e[3]; flat < u.rope_cos_sin->count(); ++flat) {
+             u.rope_cos_sin->set_bits(flat, u.rope_cos_sin->bits(flat % e[3]));
            }
          });
        }},

@@ -6,10 +6,10 @@
 // not: f(queries) + g(keys). So W(2q, 2k) - W(2q, k) - W(q, 2k) + W(q, k) is 0 without a score
 // matrix, and with one at least what the same difference is of the numbers of scores. Both are
 // counted exactly, so there is no bound. One thing else grows with both: partial results of keys in
-// parts, v_depth + 2 numbers of four bytes per row and part, or part that it sees. A part of fewer
-// than 64 keys (the smallest tile in use on that axis) would be no use, so where these are more
-// than a byte per score they are allowed. Sees: T x T arrays in global memory, materialised masks
-// and biases, spilled score tiles.
+// parts, head_dim_v + 2 numbers of four bytes per row and part, or part that it sees. A part of
+// fewer than 64 keys (the smallest tile in use on that axis) would be no use, so where these are
+// more than a byte per score they are allowed. Sees: T x T arrays in global memory, materialised
+// masks and biases, spilled score tiles.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,12 +26,12 @@ namespace {
 /// The Problem with as many times the queries and keys, and nothing that depends on single ones.
 Problem grown(const Problem& problem, Index queries, Index keys) {
   Problem p = problem;
-  p.queries *= queries;
-  p.keys *= keys;
-  p.query_lengths.clear();
-  p.key_lengths.clear();
+  p.seqlen_q *= queries;
+  p.seqlen_kv *= keys;
+  p.seqlens_q.clear();
+  p.seqlens_kv.clear();
   p.mask = p.bias = false;
-  p.splits = 1;
+  p.num_splits = 1;
   return p;
 }
 
@@ -43,14 +43,14 @@ struct Sums {
 
 Sums sums_of(const Problem& p, const Values& values) {
   constexpr Index kLeastPart = 64, kWordBytes = 4;
-  const Index bytes = (p.v_depth + 2) * kWordBytes;
+  const Index bytes = (p.head_dim_v + 2) * kWordBytes;
   Sums sums;
   for (Index b = 0; b < p.batch; ++b) {
-    for (Index i = 0; i < p.queries; ++i) {
+    for (Index i = 0; i < p.seqlen_q; ++i) {
       const Index seen = count_of(visible_keys(p, values, b, i));
-      sums.scores += seen * p.query_heads;
-      sums.seen_parts += (seen + kLeastPart - 1) / kLeastPart * p.query_heads * bytes;
-      sums.parts += (p.keys + kLeastPart - 1) / kLeastPart * p.query_heads * bytes;
+      sums.scores += seen * p.num_heads_q;
+      sums.seen_parts += (seen + kLeastPart - 1) / kLeastPart * p.num_heads_q * bytes;
+      sums.parts += (p.seqlen_kv + kLeastPart - 1) / kLeastPart * p.num_heads_q * bytes;
     }
   }
   return sums;

@@ -12,8 +12,8 @@ namespace {
 Reply attention(const Problem& p, const Values& values, Poison) {
   const Truth truth = exact_attention(p, values);
   Reply reply;
-  reply.o = Tensor(p.output, {p.batch, p.query_heads, p.queries, p.v_depth});
-  if (wants_lse(p)) reply.lse = Tensor(Format::f32, {p.batch, p.query_heads, p.queries, 1});
+  reply.o = Tensor(p.output, {p.batch, p.num_heads_q, p.seqlen_q, p.head_dim_v});
+  if (wants_lse(p)) reply.lse = Tensor(Format::f32, {p.batch, p.num_heads_q, p.seqlen_q, 1});
   for (Index flat = 0; flat < reply.o.count(); ++flat) {
     reply.o.set(flat, truth.o[static_cast<std::size_t>(flat)]);
   }

@@ -17,7 +17,7 @@ Verdict projection_agreement(const Subject& subject, const Problem& problem, con
     return *refusal(subject, Operation::projection, problem);
   }
   // What attention never forms, Y of T x T, may be too large where q and k are not.
-  if (problem.batch * problem.queries > kElementsMax / std::max<Index>(problem.keys, 1)) {
+  if (problem.batch * problem.seqlen_q > kElementsMax / std::max<Index>(problem.seqlen_kv, 1)) {
     Verdict verdict;
     verdict.why = "a product of that many rows and columns is more than a case may hold";
     return verdict;
@@ -30,8 +30,8 @@ Verdict projection_agreement(const Subject& subject, const Problem& problem, con
   const Tensor& y = answer.reply.y;
   Judge judge;
   for (Index b = 0; b < problem.batch; ++b) {
-    for (Index row = 0; row < problem.queries; ++row) {
-      for (Index column = 0; column < problem.keys; ++column) {
+    for (Index row = 0; row < problem.seqlen_q; ++row) {
+      for (Index column = 0; column < problem.seqlen_kv; ++column) {
         const ProjectedElement element = projected(projection, path, b, row, column);
         judge.within(y.at(b, 0, row, column), element.value, element.bound, {b, 0, row, column},
                      "y");

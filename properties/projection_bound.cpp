@@ -48,25 +48,25 @@ ProjectedElement projected(const Projection& projection, const PrecisionPath& pa
 Projection projection_from(const Problem& p, const Values& values) {
   Projection projection;
   projection.output = p.output;
-  projection.x = Tensor(p.input, {p.batch, 1, p.queries, p.depth});
-  projection.w = Tensor(p.input, {1, 1, p.depth, p.keys});
+  projection.x = Tensor(p.input, {p.batch, 1, p.seqlen_q, p.head_dim});
+  projection.w = Tensor(p.input, {1, 1, p.head_dim, p.seqlen_kv});
   for (Index b = 0; b < p.batch; ++b) {
-    for (Index row = 0; row < p.queries; ++row) {
-      for (Index n = 0; n < p.depth; ++n) {
+    for (Index row = 0; row < p.seqlen_q; ++row) {
+      for (Index n = 0; n < p.head_dim; ++n) {
         projection.x.set_bits(projection.x.offset(b, 0, row, n),
                               values.q.bits(values.q.offset(b, 0, row, n)));
       }
     }
   }
-  for (Index n = 0; n < p.depth; ++n) {
-    for (Index column = 0; column < p.keys; ++column) {
+  for (Index n = 0; n < p.head_dim; ++n) {
+    for (Index column = 0; column < p.seqlen_kv; ++column) {
       projection.w.set_bits(projection.w.offset(0, 0, n, column),
                             values.k.bits(values.k.offset(0, 0, column, n)));
     }
   }
   if (!p.bias) return projection;
-  projection.bias = Tensor(Format::f32, {1, 1, 1, p.keys});
-  for (Index column = 0; column < p.keys; ++column) {
+  projection.bias = Tensor(Format::f32, {1, 1, 1, p.seqlen_kv});
+  for (Index column = 0; column < p.seqlen_kv; ++column) {
     const double bias = values.bias->at(column);
     projection.bias->set(column, std::isfinite(bias) ? bias : -0.5);
   }

@@ -29,8 +29,8 @@ constexpr std::uint64_t kDrawn = 40;
 constexpr double kWorkMost = 6e4;
 
 bool is_cheap(const Problem& p) {
-  return static_cast<double>(p.batch * p.query_heads * p.queries) *
-             static_cast<double>((p.keys + 1) * (p.depth + p.v_depth)) <=
+  return static_cast<double>(p.batch * p.num_heads_q * p.seqlen_q) *
+             static_cast<double>((p.seqlen_kv + 1) * (p.head_dim + p.head_dim_v)) <=
          kWorkMost;
 }
 

@@ -35,21 +35,21 @@ constexpr Index kInnerMost = 16;  // columns of the tokens that are projected
 
 /// K or V on its way: what it should be, and how far from it one may be before it is stored.
 struct Rows {
-  Tensor given;               // as projected by the subject, (batch, kv_heads, keys, width)
+  Tensor given;               // as projected by the subject, (batch, num_heads_kv, keys, width)
   Tensor meant;               // the exact rows after the turn, in f32
   std::vector<double> error;  // of `meant` against what is to be stored
 };
 
 /// Tokens from the rows of K, so that the fill plays a part; weights of about unit gain.
 Projection projection_of(const Problem& p, const Values& values, Index width, std::uint64_t salt) {
-  const Index inner = std::min(p.depth, kInnerMost);
+  const Index inner = std::min(p.head_dim, kInnerMost);
   Projection projection;
   projection.output = p.input;
-  projection.x = Tensor(p.input, {p.batch, 1, p.keys, inner});
-  projection.w = Tensor(p.input, {1, 1, inner, p.kv_heads * width});
+  projection.x = Tensor(p.input, {p.batch, 1, p.seqlen_kv, inner});
+  projection.w = Tensor(p.input, {1, 1, inner, p.num_heads_kv * width});
   const double most = facts(p.input).max_finite;
   for (Index b = 0; b < p.batch; ++b) {
-    for (Index row = 0; row < p.keys; ++row) {
+    for (Index row = 0; row < p.seqlen_kv; ++row) {
       for (Index c = 0; c < inner; ++c) {
         const double number = number_at(values.k, values.k_scales, b, 0, row, c);
         projection.x.set(b, 0, row, c, std::clamp(number, -most, most));
@@ -69,9 +69,9 @@ class Path {
       : subject_(subject), p_(problem), values_(values), judge_(judge) {}
 
   std::optional<Verdict> run() {
-    if (p_.rope != Rope::none) rotations_ = rotation_table(p_.keys, p_.depth);
-    if (auto instead = project(k_, p_.depth, 1, p_.rope)) return instead;
-    if (auto instead = project(v_, p_.v_depth, 2, Rope::none)) return instead;
+    if (p_.rope != Rope::none) rotations_ = rotation_table(p_.seqlen_kv, p_.head_dim);
+    if (auto instead = project(k_, p_.head_dim, 1, p_.rope)) return instead;
+    if (auto instead = project(v_, p_.head_dim_v, 2, Rope::none)) return instead;
     if (auto instead = append()) return instead;
     CacheError moved{stored_error(k_, cached_.k, k_scales_, "k"),
                      stored_error(v_, cached_.v, v_scales_, "v")};
@@ -91,12 +91,12 @@ class Path {
     const Answer answer = ask_projection(subject_, asked, projection);
     if (answer.instead) return answer.instead;
     const PrecisionPath path = precision_of(subject_, Operation::projection, asked);
-    const Extent4 extent{p_.batch, p_.kv_heads, p_.keys, width};
+    const Extent4 extent{p_.batch, p_.num_heads_kv, p_.seqlen_kv, width};
     rows.given = Tensor(p_.input, extent);
     rows.meant = Tensor(Format::f32, extent);
     for (Index b = 0; b < p_.batch; ++b) {
-      for (Index h = 0; h < p_.kv_heads; ++h) {
-        for (Index row = 0; row < p_.keys; ++row) {
+      for (Index h = 0; h < p_.num_heads_kv; ++h) {
+        for (Index row = 0; row < p_.seqlen_kv; ++row) {
           std::vector<double> exact, off;
           for (Index c = 0; c < width; ++c) {
             const Index column = h * width + c;
@@ -135,16 +135,16 @@ class Path {
   std::optional<Verdict> append() {
     const Index capacity = cache_slots(p_);
     const Format format = cache_format(p_);
-    cached_.k = Tensor(format, {p_.batch, p_.kv_heads, capacity, p_.depth});
-    cached_.v = Tensor(format, {p_.batch, p_.kv_heads, capacity, p_.v_depth});
+    cached_.k = Tensor(format, {p_.batch, p_.num_heads_kv, capacity, p_.head_dim});
+    cached_.v = Tensor(format, {p_.batch, p_.num_heads_kv, capacity, p_.head_dim_v});
     if (p_.scales == Scales::token) {
       cached_.k_scales = cached_.v_scales = Tensor(Format::f32, scales_extent(p_, capacity));
     } else {
       k_scales_ = stored_rows(p_, k_.meant).scales;
       v_scales_ = stored_rows(p_, v_.meant).scales;
     }
-    for (Index first = 0; first < p_.keys; first += p_.chunk) {
-      const Index last = std::min(p_.keys, first + p_.chunk);
+    for (Index first = 0; first < p_.seqlen_kv; first += p_.chunk) {
+      const Index last = std::min(p_.seqlen_kv, first + p_.chunk);
       CacheUpdate update{cached_.k,
                          cached_.v,
                          rows_between(k_.given, first, last),
@@ -153,20 +153,20 @@ class Path {
                          {}};
       for (Index b = 0; b < p_.batch; ++b) {
         const Index length = key_length(p_, b);
-        update.lengths.push_back(std::min(length, first));
-        update.new_lengths.push_back(std::clamp<Index>(length - first, 0, last - first));
+        update.cache_seqlens.push_back(std::min(length, first));
+        update.new_seqlens.push_back(std::clamp<Index>(length - first, 0, last - first));
       }
       const bool token = p_.scales == Scales::token;
       update.k_scales = token ? std::optional(cached_.k_scales) : k_scales_;
       update.v_scales = token ? std::optional(cached_.v_scales) : v_scales_;
-      update.rotations = rotations_;
+      update.rope_cos_sin = rotations_;
       Answer answer = ask_append(subject_, p_, update);
       if (answer.instead) return answer.instead;
       cached_ = std::move(answer.reply);
     }
     if (p_.scales == Scales::token) {
-      k_scales_ = rows_between(cached_.k_scales, 0, p_.keys);
-      v_scales_ = rows_between(cached_.v_scales, 0, p_.keys);
+      k_scales_ = rows_between(cached_.k_scales, 0, p_.seqlen_kv);
+      v_scales_ = rows_between(cached_.v_scales, 0, p_.seqlen_kv);
     }
     return std::nullopt;
   }
@@ -222,8 +222,8 @@ class Path {
 
   std::optional<Verdict> judge_decode(const CacheError& moved) {
     Values held = values_;
-    held.k = rows_between(cached_.k, 0, p_.keys);
-    held.v = rows_between(cached_.v, 0, p_.keys);
+    held.k = rows_between(cached_.k, 0, p_.seqlen_kv);
+    held.v = rows_between(cached_.v, 0, p_.seqlen_kv);
     held.k_scales = k_scales_;
     held.v_scales = v_scales_;
     const Answer answer = ask(subject_, Operation::decode, p_, held);
@@ -248,7 +248,7 @@ class Path {
     const Tensor& o = answer.reply.o;
     const Tensor& lse = answer.reply.lse;
     for_each_row(p_, [&](Index b, Index h, Index i) {
-      for (Index c = 0; c < p_.v_depth; ++c) {
+      for (Index c = 0; c < p_.head_dim_v; ++c) {
         judge_.accepted(o.at(b, h, i, c), accepted.o, o.offset(b, h, i, c), {b, h, i, c},
                         "o through the cache");
       }
@@ -279,7 +279,7 @@ Verdict quantised_path(const Subject& subject, const Problem& problem, const Val
   for (const Operation operation : {Operation::append, Operation::projection}) {
     if (!offers(subject, operation)) return *refusal(subject, operation, problem);
   }
-  const bool suits = problem.scales != Scales::none && problem.ring == 0 && problem.keys > 0 &&
+  const bool suits = problem.scales != Scales::none && problem.ring == 0 && problem.seqlen_kv > 0 &&
                      bytes_of(problem.input) > 1;
   if (!suits) return vacuous("needs a cache of 8 bits with scales, and wider inputs");
   Judge judge;

@@ -45,12 +45,12 @@ class Readings {
 };
 
 void set_block(PrecisionPath& path, Index block) {
-  if (path.key_block == path.block) path.key_block = block;
-  path.block = block;
+  if (path.keys_per_rescale == path.kv_block) path.keys_per_rescale = block;
+  path.kv_block = block;
 }
 
 std::string block_words(Index block) {
-  return block == kOneBlock ? "one block of all keys" : fmt::format("block={}", block);
+  return block == kOneBlock ? "one block of all keys" : fmt::format("kv_block={}", block);
 }
 
 }  // namespace
@@ -68,15 +68,15 @@ std::vector<Reading> other_problems(const Problem& problem, const PrecisionPath&
   readings.problem(problem.lse_base == LogBase::two ? "lse=e" : "lse=two", [](Problem& p) {
     p.lse_base = p.lse_base == LogBase::two ? LogBase::e : LogBase::two;
   });
-  readings.problem("scale=1", [](Problem& p) { p.scale = 1; });
-  const float usual = default_scale(problem.depth);
-  readings.problem(fmt::format("scale={} (1/sqrt(depth))", usual),
-                   [&](Problem& p) { p.scale = usual; });
+  readings.problem("scale=1", [](Problem& p) { p.softmax_scale = 1; });
+  const float usual = default_scale(problem.head_dim);
+  readings.problem(fmt::format("scale={} (1/sqrt(head_dim))", usual),
+                   [&](Problem& p) { p.softmax_scale = usual; });
   for (const auto& [factor, why] : {std::pair{std::log(2.0), "exp2 stands for exp"},
                                     std::pair{1 / std::log(2.0), "log2 e comes in twice"}}) {
-    const auto scale = static_cast<float>(static_cast<double>(problem.scale) * factor);
+    const auto scale = static_cast<float>(static_cast<double>(problem.softmax_scale) * factor);
     readings.problem(fmt::format("scale={} ({})", scale, why),
-                     [&](Problem& p) { p.scale = scale; });
+                     [&](Problem& p) { p.softmax_scale = scale; });
   }
   readings.problem("no window", [](Problem& p) { p.window_left = p.window_right = kUnbounded; });
   readings.problem("no softcap", [](Problem& p) { p.softcap = 0; });
@@ -92,28 +92,32 @@ std::vector<Reading> other_paths(const Problem& problem, const PrecisionPath& pa
     readings.path(fmt::format("p_format={}", name_of(format)),
                   [&](PrecisionPath& p) { p.p_format = format; });
   }
-  readings.path(path.sums_cast ? "nothing of sums_cast" : "sums_cast", [](PrecisionPath& p) {
-    p.sums_cast = !p.sums_cast;
-    p.normalize_before_cast = p.normalize_before_cast && !p.sums_cast;
-  });
+  readings.path(
+      path.row_sum_of_rounded_p ? "nothing of row_sum_of_rounded_p" : "row_sum_of_rounded_p",
+      [](PrecisionPath& p) {
+        p.row_sum_of_rounded_p = !p.row_sum_of_rounded_p;
+        p.normalize_before_cast = p.normalize_before_cast && !p.row_sum_of_rounded_p;
+      });
   readings.path(
       path.normalize_before_cast ? "nothing of normalize_before_cast" : "normalize_before_cast",
       [](PrecisionPath& p) {
         p.normalize_before_cast = !p.normalize_before_cast;
-        p.sums_cast = false;
+        p.row_sum_of_rounded_p = false;
       });
-  if (problem.splits > 1) {
-    for (const Index part : {kEvenParts, kPowerOfTwoParts}) {
-      readings.path("part=" + print_part(part), [&](PrecisionPath& p) { p.part = part; });
+  if (problem.num_splits > 1) {
+    for (const Index part : {kEvenSplits, kPowerOfTwoSplits}) {
+      readings.path("split_size=" + print_split_size(part),
+                    [&](PrecisionPath& p) { p.split_size = part; });
     }
   }
-  if (path.block > 0) {
-    const std::string turned = path.falling ? "nothing of falling" : "falling";
-    const auto turn = [](PrecisionPath& p) { p.falling = !p.falling; };
+  if (path.kv_block > 0) {
+    const std::string turned =
+        path.kv_blocks_descending ? "nothing of kv_blocks_descending" : "kv_blocks_descending";
+    const auto turn = [](PrecisionPath& p) { p.kv_blocks_descending = !p.kv_blocks_descending; };
     readings.path(turned, turn);
     std::vector<Index> blocks{16,  32,  48,  64,  80,  96,  112,      128,
                               144, 160, 176, 192, 224, 256, kOneBlock};
-    for (const Index block : {path.block / 2, path.block * 2}) {
+    for (const Index block : {path.kv_block / 2, path.kv_block * 2}) {
       if (block > 0 && block < kOneBlock) blocks.insert(blocks.begin(), block);
     }
     for (const Index block : blocks) {
@@ -124,8 +128,8 @@ std::vector<Reading> other_paths(const Problem& problem, const PrecisionPath& pa
       });
     }
     for (const Index streams : {1, 2, 4, 8}) {
-      readings.path(fmt::format("streams={}", streams),
-                    [&](PrecisionPath& p) { p.streams = streams; });
+      readings.path(fmt::format("interleaved_accumulators={}", streams),
+                    [&](PrecisionPath& p) { p.interleaved_accumulators = streams; });
     }
   }
   if (path.in_order) {
@@ -143,8 +147,8 @@ std::vector<Reading> coarser_paths(const Problem& problem, const PrecisionPath& 
     p.tanh_error = std::max(p.tanh_error, approximate.tanh_error);
     p.division_error = std::max(p.division_error, approximate.division_error);
   };
-  if (!path.sums_cast && !path.normalize_before_cast && path.p_format != Format::f32) {
-    readings.path("sums_cast", [](PrecisionPath& p) { p.sums_cast = true; });
+  if (!path.row_sum_of_rounded_p && !path.normalize_before_cast && path.p_format != Format::f32) {
+    readings.path("row_sum_of_rounded_p", [](PrecisionPath& p) { p.row_sum_of_rounded_p = true; });
   }
   readings.path("the errors of fast math's functions (those of fa2)", functions);
   std::vector<Format> formats, scores;

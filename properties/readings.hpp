@@ -10,7 +10,7 @@
 namespace attest {
 
 struct Reading {
-  std::string words;  // "block=128", "causal": how it differs
+  std::string words;  // "kv_block=128", "causal": how it differs
   Problem problem;
   PrecisionPath path;
 };

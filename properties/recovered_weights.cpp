@@ -19,7 +19,7 @@ namespace attest {
 
 Verdict recovered_weights(const Subject& subject, const Problem& problem, const Values& values) {
   if (const auto refused = refusal(subject, attention_for(problem), problem)) return *refused;
-  if (problem.keys == 0) return vacuous("no key, so no weight");
+  if (problem.seqlen_kv == 0) return vacuous("no key, so no weight");
   const RecoveredWeights recovered = recover_weights(subject, problem, values);
   if (recovered.instead) return *recovered.instead;
 
@@ -35,12 +35,12 @@ Verdict recovered_weights(const Subject& subject, const Problem& problem, const 
   Judge judge;
   for_each_row(problem, [&](Index b, Index h, Index i) {
     const auto row = static_cast<std::size_t>(
-        ((b * problem.query_heads + h) * problem.queries + i) * problem.keys);
+        ((b * problem.num_heads_q + h) * problem.seqlen_q + i) * problem.seqlen_kv);
     const std::vector<bool> sees = weighed_keys(problem, values, b, h, i);
     const bool empty = count_of(sees) == 0;
     double sum = 0, sum_truth = 0, sum_bound = 0;
     bool bounded = true;  // where anything may overflow, weights need not even be numbers
-    for (Index j = 0; j < problem.keys; ++j) {
+    for (Index j = 0; j < problem.seqlen_kv; ++j) {
       const std::size_t at = row + static_cast<std::size_t>(j);
       const double weight = recovered.weight[at];
       const Where where{b, h, i, j};
@@ -57,7 +57,8 @@ Verdict recovered_weights(const Subject& subject, const Problem& problem, const 
     }
     if (empty || !bounded) return;
     // Two sums of n doubles near 1: each off by at most n u of its size.
-    sum_bound += 2 * static_cast<double>(problem.keys) * kUnitDouble * (std::abs(sum) + sum_truth);
+    sum_bound +=
+        2 * static_cast<double>(problem.seqlen_kv) * kUnitDouble * (std::abs(sum) + sum_truth);
     judge.within(sum, sum_truth, sum_bound, {b, h, i, 0}, "the sum of the weights");
   });
   return judge.verdict("no row to weigh");

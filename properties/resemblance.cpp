@@ -52,7 +52,7 @@ std::vector<PlaceOfRow> rows_to_compare(const Problem& p, const Acceptance& acce
   std::vector<PlaceOfRow> refused, good;
   for_each_row(p, [&](Index b, Index h, Index i) {
     const std::size_t row = row_number(p, b, h, i);
-    (holds_refused(accepted, given, row, p.v_depth) ? refused : good).push_back({b, h, i});
+    (holds_refused(accepted, given, row, p.head_dim_v) ? refused : good).push_back({b, h, i});
   });
   std::vector<PlaceOfRow> both = some_of(refused);
   for (const PlaceOfRow& place : some_of(good)) both.push_back(place);

@@ -25,8 +25,8 @@ struct Answered {
 
   explicit Answered(const std::string& line) : asked(parse_case(line)), values(make_values(asked)) {
     const Problem& p = asked.problem;
-    o = Tensor(p.output, {p.batch, p.query_heads, p.queries, p.v_depth});
-    lse = Tensor(Format::f32, {p.batch, p.query_heads, p.queries, 1});
+    o = Tensor(p.output, {p.batch, p.num_heads_q, p.seqlen_q, p.head_dim_v});
+    lse = Tensor(Format::f32, {p.batch, p.num_heads_q, p.seqlen_q, 1});
     const Truth truth = exact_attention(p, values);
     for (Index n = 0; n < o.count(); ++n) o.set(n, truth.o[static_cast<std::size_t>(n)]);
     for (Index n = 0; n < lse.count(); ++n) lse.set(n, truth.lse[static_cast<std::size_t>(n)]);
@@ -46,12 +46,12 @@ std::optional<Resemblance> resembled(const std::string& asked, const std::string
   const Problem other = parse_problem(answered);
   Values seen = values;
   if (!other.bias) seen.bias.reset();
-  if (!other.alibi) seen.slopes.reset();
+  if (!other.alibi) seen.alibi_slopes.reset();
   if (!other.sinks) seen.sinks.reset();
   if (!other.mask) seen.mask.reset();
   const Truth truth = exact_attention(other, seen);
-  Tensor o(p.output, {p.batch, p.query_heads, p.queries, p.v_depth});
-  Tensor lse(Format::f32, {p.batch, p.query_heads, p.queries, 1});
+  Tensor o(p.output, {p.batch, p.num_heads_q, p.seqlen_q, p.head_dim_v});
+  Tensor lse(Format::f32, {p.batch, p.num_heads_q, p.seqlen_q, 1});
   for (Index n = 0; n < o.count(); ++n) {
     o.set(n, truth.o[static_cast<std::size_t>(n)] + (n % 3 == 0 ? noise : -noise / 2));
   }
@@ -106,7 +106,7 @@ void commit(Answered& it, std::string_view name, const std::vector<Index>& heads
       const WeighedRow row = rows.weigh(slip, b, h, i);
       const std::vector<double> o = rows.o_of(slip, row);
       it.lse.set(b, h, i, 0, row.lse);
-      for (Index c = 0; c < p.v_depth; ++c) it.o.set(b, h, i, c, o[static_cast<std::size_t>(c)]);
+      for (Index c = 0; c < p.head_dim_v; ++c) it.o.set(b, h, i, c, o[static_cast<std::size_t>(c)]);
     });
   }
 }

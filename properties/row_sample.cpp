@@ -28,8 +28,8 @@ std::vector<Index> taken(Index all, Index count, const Bits& bits) {
 std::vector<bool> rows_in(const RowSample& sample, const Problem& p) {
   if (sample.is_whole()) return {};
   std::vector<Index> heads;  // that have rows
-  for (Index n = 0; n < p.batch * p.query_heads; ++n) {
-    if (query_length(p, n / p.query_heads) > 0) heads.push_back(n);
+  for (Index n = 0; n < p.batch * p.num_heads_q; ++n) {
+    if (query_length(p, n / p.num_heads_q) > 0) heads.push_back(n);
   }
   std::vector<bool> in(row_count(p));
   const auto head_bits = [&](Index n) {
@@ -41,7 +41,7 @@ std::vector<bool> rows_in(const RowSample& sample, const Problem& p) {
     const auto row_bits = [&](Index i) {
       return random_bits(sample.seed, Stream::sample, 0, head, i, 0)[0];
     };
-    const Index b = head / p.query_heads, h = head % p.query_heads;
+    const Index b = head / p.num_heads_q, h = head % p.num_heads_q;
     for (const Index i : taken(query_length(p, b), sample.rows, row_bits)) {
       in[row_number(p, b, h, i)] = true;
     }

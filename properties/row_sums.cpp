@@ -28,7 +28,7 @@ Verdict row_sums(const Subject& subject, const Problem& problem, const Values& v
   const Tensor& o = answer.reply.o;
   Judge judge;
   for_each_row(problem, [&](Index b, Index h, Index i) {
-    for (Index c = 0; c < problem.v_depth; ++c) {
+    for (Index c = 0; c < problem.head_dim_v; ++c) {
       const auto flat = static_cast<std::size_t>(o.offset(b, h, i, c));
       judge.within(o.at(b, h, i, c), certified.truth.o[flat], bounds.o[flat], {b, h, i, c},
                    "the row sum");

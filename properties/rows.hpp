@@ -13,7 +13,7 @@ template <class Visit>
 void for_each_row(const Problem& problem, Visit visit) {
   for (Index b = 0; b < problem.batch; ++b) {
     const Index rows = query_length(problem, b);
-    for (Index h = 0; h < problem.query_heads; ++h) {
+    for (Index h = 0; h < problem.num_heads_q; ++h) {
       for (Index i = 0; i < rows; ++i) visit(b, h, i);
     }
   }
@@ -21,14 +21,14 @@ void for_each_row(const Problem& problem, Visit visit) {
 
 /// The KV head that query head h reads.
 inline Index kv_head_of(const Problem& problem, Index h) {
-  return h / (problem.query_heads / problem.kv_heads);
+  return h / (problem.num_heads_q / problem.num_heads_kv);
 }
 
 /// visible() of the oracle, for all keys of one row.
 inline std::vector<bool> visible_keys(const Problem& problem, const Values& values, Index b,
                                       Index i) {
-  std::vector<bool> keys(static_cast<std::size_t>(problem.keys));
-  for (Index j = 0; j < problem.keys; ++j) {
+  std::vector<bool> keys(static_cast<std::size_t>(problem.seqlen_kv));
+  for (Index j = 0; j < problem.seqlen_kv; ++j) {
     keys[static_cast<std::size_t>(j)] = visible(problem, values, b, i, j);
   }
   return keys;
@@ -37,8 +37,8 @@ inline std::vector<bool> visible_keys(const Problem& problem, const Values& valu
 /// The keys that carry weight: visible ones whose bias is not -inf. A row without any is empty.
 inline std::vector<bool> weighed_keys(const Problem& problem, const Values& values, Index b,
                                       Index h, Index i) {
-  std::vector<bool> keys(static_cast<std::size_t>(problem.keys));
-  for (Index j = 0; j < problem.keys; ++j) {
+  std::vector<bool> keys(static_cast<std::size_t>(problem.seqlen_kv));
+  for (Index j = 0; j < problem.seqlen_kv; ++j) {
     keys[static_cast<std::size_t>(j)] = weighed(problem, values, b, h, i, j);
   }
   return keys;

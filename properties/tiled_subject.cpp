@@ -46,7 +46,7 @@ class TiledRow {
       const float weight = std::exp(scores[static_cast<std::size_t>(j - first)] - max);
       if (weight == 0) continue;
       state.sum += weight;
-      for (Index c = 0; c < p_.v_depth; ++c) {
+      for (Index c = 0; c < p_.head_dim_v; ++c) {
         const auto v = static_cast<float>(values_.v.at(b_, g_, j, c));
         state.o[static_cast<std::size_t>(c)] += weight * (v * scale_of(values_.v_scales, j));
       }
@@ -77,17 +77,17 @@ class TiledRow {
 
   float score(Index j) const {
     float x = 0;
-    for (Index c = 0; c < p_.depth; ++c) {
+    for (Index c = 0; c < p_.head_dim; ++c) {
       x += static_cast<float>(values_.q.at(b_, h_, i_, c)) *
            static_cast<float>(values_.k.at(b_, g_, j, c));
     }
-    float s = x * scale_of(values_.k_scales, j) * p_.scale;
+    float s = x * scale_of(values_.k_scales, j) * p_.softmax_scale;
     const auto cap = static_cast<float>(p_.softcap);
     if (cap > 0) s = cap * std::tanh(s / cap);
     if (p_.bias) s += static_cast<float>(values_.bias->at(b_, h_, i_, j));
     if (p_.alibi) {
       const auto distance = static_cast<float>(std::abs(i_ + diagonal(p_, b_) - j));
-      s -= static_cast<float>(values_.slopes->at(h_)) * distance;
+      s -= static_cast<float>(values_.alibi_slopes->at(h_)) * distance;
     }
     return s;
   }
@@ -102,14 +102,14 @@ void store(const Problem& p, const Values& values, State state, Reply& reply, In
   if (state.sum == 0) {
     const double fill =
         p.empty_row == EmptyRow::nan ? std::numeric_limits<double>::quiet_NaN() : 0.0;
-    for (Index c = 0; c < p.v_depth; ++c) reply.o.set(b, h, i, c, fill);
+    for (Index c = 0; c < p.head_dim_v; ++c) reply.o.set(b, h, i, c, fill);
   } else {
     if (p.sinks) {
       State sink{static_cast<float>(values.sinks->at(h)), 1, state.o};
       std::fill(sink.o.begin(), sink.o.end(), 0.0F);
       TiledRow::merge(state, sink);
     }
-    for (Index c = 0; c < p.v_depth; ++c) {
+    for (Index c = 0; c < p.head_dim_v; ++c) {
       reply.o.set(b, h, i, c, state.o[static_cast<std::size_t>(c)] / state.sum);
     }
   }
@@ -123,14 +123,14 @@ void store(const Problem& p, const Values& values, State state, Reply& reply, In
 
 Reply attention(const Problem& p, const Values& values, Index tile, Index splits) {
   Reply reply;
-  reply.o = Tensor(p.output, {p.batch, p.query_heads, p.queries, p.v_depth});
-  if (wants_lse(p)) reply.lse = Tensor(Format::f32, {p.batch, p.query_heads, p.queries, 1});
+  reply.o = Tensor(p.output, {p.batch, p.num_heads_q, p.seqlen_q, p.head_dim_v});
+  if (wants_lse(p)) reply.lse = Tensor(Format::f32, {p.batch, p.num_heads_q, p.seqlen_q, 1});
   for_each_row(p, [&](Index b, Index h, Index i) {
     // By the entry's own length: no neighbour moves a key to another part.
     const Index keys = key_length(p, b), tiles = (keys + tile - 1) / tile;
     const Index tiles_per_split = std::max<Index>(1, (tiles + splits - 1) / splits);
     const TiledRow row(p, values, b, h, i);
-    const State empty{-kInfinity, 0, std::vector<float>(static_cast<std::size_t>(p.v_depth))};
+    const State empty{-kInfinity, 0, std::vector<float>(static_cast<std::size_t>(p.head_dim_v))};
     State whole = empty;
     for (Index first = 0; first < tiles; first += tiles_per_split) {
       State part = empty;
@@ -178,7 +178,7 @@ Subject tiled_subject(Index tile) {
     return attention(p, values, tile, 1);
   };
   subject.decode = [tile](const Problem& p, const Values& values, Poison) {
-    return attention(p, values, tile, p.splits);
+    return attention(p, values, tile, p.num_splits);
   };
   subject.append = [](const Problem& p, const CacheUpdate& update, Poison) {
     return appended<float>(p, update);

@@ -29,7 +29,7 @@ bool same_number(const Tensor& one, Index at, const Tensor& other, Index there) 
 }
 
 Unmoved::Unmoved(const Subject& subject, const Problem& problem, const Values& values)
-    : columns_(problem.v_depth) {
+    : columns_(problem.head_dim_v) {
   if (subject.description.deterministic) return;
   bounds_ =
       order_free_bounds(problem, values, precision_of(subject, attention_for(problem), problem));

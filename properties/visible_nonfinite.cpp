@@ -61,8 +61,8 @@ std::optional<Target> target_in(const Problem& p, const Values& values) {
     return chosen;
   };
   Target target = rows[static_cast<std::size_t>(pick(static_cast<Index>(rows.size())))];
-  target.column = pick(p.depth);
-  target.v_column = pick(p.v_depth);
+  target.column = pick(p.head_dim);
+  target.v_column = pick(p.head_dim_v);
   const std::vector<bool> keys = weighed_keys(p, values, target.b, target.h, target.i);
   for (Index left = pick(count_of(keys));
        !keys[static_cast<std::size_t>(target.j)] || left-- > 0;) {
@@ -75,9 +75,9 @@ std::optional<Target> target_in(const Problem& p, const Values& values) {
 std::vector<bool> surely_weighed(const Problem& p, const Values& values, const Target& target,
                                  const PrecisionPath& path) {
   Problem one = p;
-  one.v_depth = 1;
+  one.head_dim_v = 1;
   Values ones = values;
-  ones.v = Tensor(cache_format(p), {p.batch, p.kv_heads, p.keys, 1});
+  ones.v = Tensor(cache_format(p), {p.batch, p.num_heads_kv, p.seqlen_kv, 1});
   ones.v.set(target.b, kv_head_of(p, target.h), target.j, 0, 1);
   Bounds bounds = order_free_bounds(one, ones, path);
   const Certified certified = certified_attention(one, ones, share_of(bounds.o_before, bounds.lse));
@@ -140,7 +140,7 @@ class Trial {
     const Answer answer = ask_attention(subject_, p_, changed);
     if (answer.instead) return answer.instead;
     for_each_row(p_, [&](Index b, Index h, Index i) {
-      for (Index c = 0; c < p_.v_depth; ++c) {
+      for (Index c = 0; c < p_.head_dim_v; ++c) {
         const Where where{b, h, i, c};
         if (c != target_.v_column) {
           unmoved_.o(judge_, before_, answer.reply, where,
@@ -162,8 +162,8 @@ class Trial {
   bool reads_it(Index b, Index h) const { return b == target_.b && kv_head_of(p_, h) == kv_head(); }
 
   void whole_row_lost(const Reply& reply, Index b, Index h, Index i, std::string_view what) {
-    if (p_.scale == 0) return;  // a kernel may then know the scores without multiplying
-    for (Index c = 0; c < p_.v_depth; ++c) {
+    if (p_.softmax_scale == 0) return;  // a kernel may then know the scores without multiplying
+    for (Index c = 0; c < p_.head_dim_v; ++c) {
       const double got = reply.o.at(b, h, i, c);
       judge_.demand(!std::isfinite(got), got, {b, h, i, c}, what);
     }

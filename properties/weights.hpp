@@ -12,14 +12,14 @@ namespace attest {
 
 struct RecoveredWeights {
   std::optional<Verdict> instead;  // set: the subject gave no answer
-  std::vector<double> weight;      // (batch, query_heads, queries, keys)
+  std::vector<double> weight;      // (batch, num_heads_q, queries, keys)
   Tensor lse;                      // of the first pass
 };
 RecoveredWeights recover_weights(const Subject& subject, const Problem& problem,
                                  const Values& values);
 
-/// The same question asked at once, v_depth = keys and V the identity: its O is the weights, its
-/// bounds are theirs. For the oracle and the bound; a subject need not take such a v_depth.
+/// The same question asked at once, head_dim_v = keys and V the identity: its O is the weights, its
+/// bounds are theirs. For the oracle and the bound; a subject need not take such a head_dim_v.
 Problem with_identity(const Problem& problem);
 Values with_identity(const Problem& problem, const Values& values);
 

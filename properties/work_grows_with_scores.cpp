@@ -1,11 +1,11 @@
 // Work grows with the scores: with twice the keys a prefill does no more than about twice the
 // arithmetic, and with a causal sequence twice as long about four times; never less than the
 // formula needs.
-// Why: each visible (query, key) takes 2 depth - 1 operations for its score and 2 v_depth for its
-// share of O (less one addition per row and column). All else is per key, per row, or constant. So
-// work is a + b keys for given queries, and a + b T + c T^2 for a sequence, whether the masked half
-// is computed or skipped. Growth by the next power is told apart as costs.hpp says. What fixes the
-// lower end is what exact attention needs; integer operations count too, since products of
+// Why: each visible (query, key) takes 2 head_dim - 1 operations for its score and 2 head_dim_v for
+// its share of O (less one addition per row and column). All else is per key, per row, or constant.
+// So work is a + b keys for given queries, and a + b T + c T^2 for a sequence, whether the masked
+// half is computed or skipped. Growth by the next power is told apart as costs.hpp says. What fixes
+// the lower end is what exact attention needs; integer operations count too, since products of
 // quantised numbers are such.
 // Sees: scores computed anew for every tile or every row, quadratic scans for a maximum, prefixes
 // summed from the start each time; keys that are skipped though they are visible.
@@ -23,7 +23,7 @@ namespace {
 /// Whether all that is seen follows from the extents.
 bool is_plain(const Problem& p) {
   return p.window_left == kUnbounded && p.window_right == kUnbounded && !p.mask && !p.bias &&
-         p.query_lengths.empty() && p.key_lengths.empty();
+         p.seqlens_q.empty() && p.seqlens_kv.empty();
 }
 
 /// The least arithmetic that exact attention takes.
@@ -31,7 +31,7 @@ Index least_work(const Problem& p, const Values& values) {
   Index work = 0;
   for_each_row(p, [&](Index b, Index, Index i) {
     const Index seen = count_of(visible_keys(p, values, b, i));
-    if (seen > 0) work += seen * (2 * p.depth - 1 + 2 * p.v_depth) - p.v_depth;
+    if (seen > 0) work += seen * (2 * p.head_dim - 1 + 2 * p.head_dim_v) - p.head_dim_v;
   });
   return work;
 }
@@ -43,18 +43,18 @@ Verdict work_grows_with_scores(const Subject& subject, const Problem& problem,
   if (const auto instead = uncounted(subject)) return *instead;
   if (const auto refused = refusal(subject, Operation::prefill, problem)) return *refused;
   const bool sequence = problem.causal;
-  if (!is_plain(problem) || problem.keys == 0 || problem.keys % kWholeTile != 0 ||
-      (sequence && problem.queries != problem.keys)) {
+  if (!is_plain(problem) || problem.seqlen_kv == 0 || problem.seqlen_kv % kWholeTile != 0 ||
+      (sequence && problem.seqlen_q != problem.seqlen_kv)) {
     return vacuous("needs whole tiles of keys that are all seen, or a causal sequence of them");
   }
   if (problem.scales != Scales::none) return vacuous("keys are doubled without their scales");
   Problem larger = problem;
   Values more = values;
-  larger.keys *= 2;
+  larger.seqlen_kv *= 2;
   more.k = twice(values.k);
   more.v = twice(values.v);
   if (sequence) {
-    larger.queries *= 2;
+    larger.seqlen_q *= 2;
     more.q = twice(values.q);
   }
   const Answer single = ask(subject, Operation::prefill, problem, values);

@@ -20,10 +20,10 @@ bool always(const Problem&) {
   return true;
 }
 bool several_keys(const Problem& p) {
-  return p.keys > 1;
+  return p.seqlen_kv > 1;
 }
 bool hides_keys(const Problem& p) {
-  return p.causal || p.mask || !p.key_lengths.empty() || p.window_left != kUnbounded ||
+  return p.causal || p.mask || !p.seqlens_kv.empty() || p.window_left != kUnbounded ||
          p.window_right != kUnbounded;
 }
 bool has_window(const Problem& p) {
@@ -32,10 +32,10 @@ bool has_window(const Problem& p) {
 bool aligns(const Problem& p) {
   const bool diagonal_matters =
       p.causal || p.alibi || has_window(p) || p.window_right != kUnbounded;
-  return diagonal_matters && p.queries != p.keys;
+  return diagonal_matters && p.seqlen_q != p.seqlen_kv;
 }
 bool shares_heads(const Problem& p) {
-  return p.kv_heads > 1 && p.query_heads > p.kv_heads;
+  return p.num_heads_kv > 1 && p.num_heads_q > p.num_heads_kv;
 }
 
 // clang-format off
@@ -59,8 +59,8 @@ constexpr WrongAnswer kWrongAnswers[] = {
     {"scale_1_percent_less", "the scale is 1 % too small",
      always, [](Slip& s) { s.scale_factor = 0.99; }},
     {"next_kv_head", "the next KV head is read",
-     [](const Problem& p) { return p.kv_heads > 1; }, [](Slip& s) { s.next_kv_head = true; }},
-    {"modulo_kv_head", "query head h reads KV head h mod kv_heads",
+     [](const Problem& p) { return p.num_heads_kv > 1; }, [](Slip& s) { s.next_kv_head = true; }},
+    {"modulo_kv_head", "query head h reads KV head h mod num_heads_kv",
      shares_heads, [](Slip& s) { s.modulo_kv_head = true; }},
     {"next_batch_entry", "the next batch entry is read",
      [](const Problem& p) { return p.batch > 1; }, [](Slip& s) { s.next_batch = true; }},
@@ -72,7 +72,7 @@ constexpr WrongAnswer kWrongAnswers[] = {
      always, [](Slip& s) { s.starts_max_at_zero = true; }},
     {"causal_sees_one_more", "the causal mask lets one key more be seen",
      [](const Problem& p) {
-       return p.causal && (p.queries > 1 || p.alignment == Alignment::top_left);
+       return p.causal && (p.seqlen_q > 1 || p.alignment == Alignment::top_left);
      },
      [](Slip& s) { s.asked.causal = false; s.asked.window_right = 1; }},
     {"window_one_wider", "the window is one key wider to the left",
@@ -152,7 +152,7 @@ class Trying {
     for (Index b = 0; b < p_.batch; ++b) {
       const Index last = query_length(p_, b);
       for (Index i = 0; i < last; ++i) {
-        for (Index h = 0; h < p_.query_heads; ++h) {
+        for (Index h = 0; h < p_.num_heads_q; ++h) {
           if (std::none_of(tries_.begin(), tries_.end(), [&](const Try& t) { return open(t); })) {
             return result();
           }

@@ -43,10 +43,10 @@ WrongRows::WrongRows(const Problem& problem, const Values& values)
       q_(doubles(values.q, {})),
       k_(doubles(values.k, values.k_scales)),
       v_(doubles(values.v, values.v_scales)),
-      kept_(static_cast<std::size_t>(problem.keys)),
+      kept_(static_cast<std::size_t>(problem.seqlen_kv)),
       kept_row_(row_count(problem)) {
-  const auto size = static_cast<std::size_t>(problem.keys * problem.v_depth);
-  for (Index head = 0; head < problem.batch * problem.kv_heads; ++head) {
+  const auto size = static_cast<std::size_t>(problem.seqlen_kv * problem.head_dim_v);
+  for (Index head = 0; head < problem.batch * problem.num_heads_kv; ++head) {
     double largest = 0;
     for (std::size_t n = 0; n < size; ++n) {
       const double v = std::fabs(v_[static_cast<std::size_t>(head) * size + n]);
@@ -60,7 +60,7 @@ double WrongRows::product(Index b, Index h, Index i, Index entry, Index head, In
   const double* q = q_.data() + values_.q.offset(b, h, i, 0);
   const double* k = k_.data() + values_.k.offset(entry, head, j, 0);
   double x = 0;
-  for (Index c = 0; c < problem_.depth; ++c) x += q[c] * k[c];
+  for (Index c = 0; c < problem_.head_dim; ++c) x += q[c] * k[c];
   return x;
 }
 
@@ -76,11 +76,11 @@ double WrongRows::kept_product(Index b, Index h, Index i, Index j) {
 double WrongRows::score(const Slip& slip, double product, Index b, Index h, Index i,
                         Index j) const {
   const Problem& p = slip.asked;
-  double s = product * static_cast<double>(p.scale) * slip.scale_factor;
+  double s = product * static_cast<double>(p.softmax_scale) * slip.scale_factor;
   if (p.softcap > 0) s = p.softcap * std::tanh(s / p.softcap);
   if (p.bias) s += values_.bias->at(b, h, i, j);
   if (p.alibi) {
-    s -= values_.slopes->at(h) * static_cast<double>(std::abs(i + diagonal(p, b) - j));
+    s -= values_.alibi_slopes->at(h) * static_cast<double>(std::abs(i + diagonal(p, b) - j));
   }
   return s;
 }
@@ -88,7 +88,7 @@ double WrongRows::score(const Slip& slip, double product, Index b, Index h, Inde
 std::vector<Index> WrongRows::keys_seen(const Slip& slip, Index b, Index i) const {
   std::vector<Index> seen;
   Index hidden = -1;
-  for (Index j = 0; j < problem_.keys; ++j) {
+  for (Index j = 0; j < problem_.seqlen_kv; ++j) {
     if (visible(slip.asked, slip.asked.mask ? values_ : unmasked_, b, i, j)) {
       seen.push_back(j);
     } else if (hidden < 0) {
@@ -106,8 +106,8 @@ WeighedRow WrongRows::weigh(const Slip& slip, Index b, Index h, Index i) {
                  .head = kv_head_of(p, h),
                  .keys = {},
                  .shares = {}};
-  if (slip.next_kv_head) row.head = (row.head + 1) % p.kv_heads;
-  if (slip.modulo_kv_head) row.head = h % p.kv_heads;
+  if (slip.next_kv_head) row.head = (row.head + 1) % p.num_heads_kv;
+  if (slip.modulo_kv_head) row.head = h % p.num_heads_kv;
   const bool own = row.entry == b && row.head == kv_head_of(p, h);
 
   row.keys = keys_seen(slip, b, i);
@@ -145,7 +145,7 @@ WeighedRow WrongRows::weigh(const Slip& slip, Index b, Index h, Index i) {
 }
 
 std::vector<double> WrongRows::o_of(const Slip& slip, const WeighedRow& row) const {
-  std::vector<double> o(static_cast<std::size_t>(problem_.v_depth));
+  std::vector<double> o(static_cast<std::size_t>(problem_.head_dim_v));
   if (slip.answers_zero) return o;
   for (std::size_t n = 0; n < row.keys.size(); ++n) {
     const double* v = v_.data() + values_.v.offset(row.entry, row.head, row.keys[n], 0);
@@ -159,7 +159,7 @@ std::vector<double> WrongRows::o_of(const Slip& slip, const WeighedRow& row) con
 }
 
 double WrongRows::largest_value(const WeighedRow& row) const {
-  return largest_[static_cast<std::size_t>(row.entry * problem_.kv_heads + row.head)];
+  return largest_[static_cast<std::size_t>(row.entry * problem_.num_heads_kv + row.head)];
 }
 
 }  // namespace attest

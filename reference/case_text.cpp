@@ -95,16 +95,16 @@ void read_strided(const Piece& value, const Word&, Case& into) {
 void read_q(const Piece& value, const Word& word, Case& into) {
   const auto extents = read_extents(value, word, 4);
   into.problem.batch = extents[0];
-  into.problem.query_heads = extents[1];
-  into.problem.queries = extents[2];
-  into.problem.depth = extents[3];
+  into.problem.num_heads_q = extents[1];
+  into.problem.seqlen_q = extents[2];
+  into.problem.head_dim = extents[3];
 }
 
 void read_kv(const Piece& value, const Word& word, Case& into) {
   const auto extents = read_extents(value, word, 3);
-  into.problem.kv_heads = extents[0];
-  into.problem.keys = extents[1];
-  into.problem.v_depth = extents[2];
+  into.problem.num_heads_kv = extents[0];
+  into.problem.seqlen_kv = extents[1];
+  into.problem.head_dim_v = extents[2];
 }
 
 void read_fill(const Piece& value, const Word& word, Case& into) {
@@ -173,34 +173,42 @@ constexpr Key named(std::string_view name, std::string_view form, std::string_vi
           }};
 }
 
+/// A key that is read by another spelling too.
+constexpr Key also(std::string_view name, Key key) {
+  key.also = name;
+  return key;
+}
+
 // q and kv are printed always, so that no line is empty and every line says how large it is.
 const Key kKeys[] = {
-    {{"q", "q=BATCHxQUERY_HEADSxQUERIESxDEPTH"},
-     "extents of the queries; DEPTH is the width of q and k",
+    {{"q", "q=BATCHxNUM_HEADS_QxSEQLEN_QxHEAD_DIM"},
+     "extents of the queries; HEAD_DIM is the width of q and k",
      "1x1x1x1",
      [](const Case& c) -> std::optional<std::string> {
        const Problem& p = c.problem;
-       return fmt::format("{}x{}x{}x{}", p.batch, p.query_heads, p.queries, p.depth);
+       return fmt::format("{}x{}x{}x{}", p.batch, p.num_heads_q, p.seqlen_q, p.head_dim);
      },
      read_q},
-    {{"kv", "kv=KV_HEADSxKEYSxV_DEPTH"},
-     "extents of keys and values; KV_HEADS divides QUERY_HEADS",
+    {{"kv", "kv=NUM_HEADS_KVxSEQLEN_KVxHEAD_DIM_V"},
+     "extents of keys and values; NUM_HEADS_KV divides NUM_HEADS_Q",
      "1x1x1",
      [](const Case& c) -> std::optional<std::string> {
-       return fmt::format("{}x{}x{}", c.problem.kv_heads, c.problem.keys, c.problem.v_depth);
+       return fmt::format("{}x{}x{}", c.problem.num_heads_kv, c.problem.seqlen_kv,
+                          c.problem.head_dim_v);
      },
      read_kv},
     named<&Problem::input, format_names>("in", "in=f32|f16|bf16|e4m3|e5m2", "format of q, k and v",
                                          "f32"),
     named<&Problem::output, format_names>("out", "out=f32|f16|bf16", "format of o", "f32"),
-    {{"scale", "scale=NUMBER"},
+    {{"scale", "scale=NUMBER", "softmax_scale"},
      "multiplies q.k",
-     "1/sqrt(DEPTH), rounded to f32",
+     "1/sqrt(HEAD_DIM), rounded to f32",
      [](const Case& c) {
-       return unless(c.problem.scale == default_scale(c.problem.depth), shortest(c.problem.scale));
+       return unless(c.problem.softmax_scale == default_scale(c.problem.head_dim),
+                     shortest(c.problem.softmax_scale));
      },
      [](const Piece& value, const Word& word, Case& into) {
-       into.problem.scale = read_number<float>(value, word.form);
+       into.problem.softmax_scale = read_number<float>(value, word.form);
      }},
     {{"softcap", "softcap=NUMBER"},
      "logits become NUMBER tanh(logit / NUMBER); 0 is off",
@@ -227,10 +235,12 @@ const Key kKeys[] = {
     flag<&Problem::alibi>("alibi", "slopes times the distance are subtracted from the logits"),
     flag<&Problem::sinks>("sinks", "a logit per head joins the row sum, with no value"),
     flag<&Problem::mask>("mask", "which keys a query sees is said one by one"),
-    lengths<&Problem::query_lengths>("q_len", "q_len=LENGTH,LENGTH,...",
-                                     "queries that exist, one number per batch entry", "all"),
-    lengths<&Problem::key_lengths>("kv_len", "kv_len=LENGTH,LENGTH,...",
-                                   "keys that exist, one number per batch entry", "all"),
+    also("seqlens_q",
+         lengths<&Problem::seqlens_q>("q_len", "q_len=LENGTH,LENGTH,...",
+                                      "queries that exist, one number per batch entry", "all")),
+    also("seqlens_kv",
+         lengths<&Problem::seqlens_kv>("kv_len", "kv_len=LENGTH,LENGTH,...",
+                                       "keys that exist, one number per batch entry", "all")),
     named<&Problem::empty_row, empty_row_names>("empty", "empty=zero|nan",
                                                 "what o is in a row that sees no key", "zero"),
     named<&Problem::empty_lse, empty_lse_names>("empty_lse", "empty_lse=minus_inf|plus_inf",
@@ -249,7 +259,8 @@ const Key kKeys[] = {
      [](const Case& c) { return unless(c.problem.strided == 0, strided_text(c.problem.strided)); },
      read_strided},
     count<&Problem::spare_slots>("spare", "spare=SLOTS", "cache slots behind the last key", "0"),
-    count<&Problem::splits>("splits", "splits=PARTS", "parts of the keys in a decode", "1"),
+    also("num_splits", count<&Problem::num_splits>("splits", "splits=PARTS",
+                                                   "parts of the keys in a decode", "1")),
     count<&Problem::chunk>("chunk", "chunk=TOKENS", "tokens of a step, where steps are compared",
                            "1"),
     {{"cache", "cache=f32|f16|bf16|e4m3|e5m2|i8"},
@@ -266,15 +277,16 @@ const Key kKeys[] = {
         "scales", "scales=none|tensor|head|token",
         "factors on stored k and v: one for all, per head or per token; with 8-bit caches only",
         "none"),
-    count<&Problem::page_size>("page", "page=SLOTS", "slots of a page of the cache; 0: no pages",
-                               "0"),
+    also("page_size", count<&Problem::page_size>("page", "page=SLOTS",
+                                                 "slots of a page of the cache; 0: no pages", "0")),
     count<&Problem::page_order>("order", "order=NUMBER",
                                 "seed of where pages lie in memory; 0: in order", "0"),
     count<&Problem::ring>(
         "ring", "ring=SLOTS",
         "slots of a cache that is a ring, which needs a left window; 0: it is none", "0"),
     named<&Problem::rope, rope_names>("rope", "rope=none|halves|pairs",
-                                      "how an append turns keys, which have an even depth", "none"),
+                                      "how an append turns keys, which have an even head_dim",
+                                      "none"),
     {{"fill", "fill=NAME"},
      "what values are made of: `attest list fills`",
      "normal",
@@ -321,7 +333,8 @@ Case parsed(std::string_view line, std::size_t key_count) {
     return at == words.end() ? 0 : columns[static_cast<std::size_t>(at - words.begin())];
   };
   if (column_of("scale") == 0) {
-    result.problem.scale = result.problem.depth >= 1 ? default_scale(result.problem.depth) : 1.0F;
+    result.problem.softmax_scale =
+        result.problem.head_dim >= 1 ? default_scale(result.problem.head_dim) : 1.0F;
   }
   if (const auto found = illegality(result.problem)) {
     whole.from(std::max<std::size_t>(1, column_of(found->key)) - 1)

@@ -23,7 +23,7 @@ Footprint kv_cache_footprint(const CacheShape& shape) {
   const std::uint64_t value_width = extent("value width", shape.value_width);
   const std::array<std::uint64_t, 6> factors{
       extent("layers", shape.layers),  // in the order of the formula
-      extent("kv heads", shape.kv_heads),
+      extent("kv heads", shape.num_heads_kv),
       key_width + value_width,  // each below 2^63
       extent("tokens", shape.tokens),
       extent("batch", shape.batch),
@@ -36,7 +36,7 @@ Footprint kv_cache_footprint(const CacheShape& shape) {
   Footprint result;
   result.formula =
       fmt::format("{}{} layers x {} KV heads x {} x {} tokens x {} batch x {} bytes ({})",
-                  key_width == value_width ? "2 x " : "", shape.layers, shape.kv_heads, width,
+                  key_width == value_width ? "2 x " : "", shape.layers, shape.num_heads_kv, width,
                   shape.tokens, shape.batch, bytes_of(shape.format), name_of(shape.format));
   bool nothing = false;
   for (std::uint64_t factor : factors) nothing = nothing || factor == 0;

@@ -10,7 +10,7 @@ namespace attest {
 
 struct CacheShape {
   Index layers = 1;
-  Index kv_heads = 1;
+  Index num_heads_kv = 1;
   Index key_width = 1;    // d_k, numbers per cached key and head
   Index value_width = 1;  // d_v
   Index tokens = 1;

@@ -14,7 +14,7 @@ constexpr Index kHuge = std::numeric_limits<Index>::max();
 
 TEST(Footprint, IsTheProductOfItsFactors) {
   const CacheShape shape{.layers = 32,
-                         .kv_heads = 8,
+                         .num_heads_kv = 8,
                          .key_width = 128,
                          .value_width = 128,
                          .tokens = 8192,
@@ -29,7 +29,7 @@ TEST(Footprint, IsTheProductOfItsFactors) {
 
 TEST(Footprint, WidthsMayDiffer) {
   const Footprint footprint = kv_cache_footprint({.layers = 3,
-                                                  .kv_heads = 5,
+                                                  .num_heads_kv = 5,
                                                   .key_width = 192,
                                                   .value_width = 128,
                                                   .tokens = 7,
@@ -44,7 +44,7 @@ TEST(Footprint, WidthsMayDiffer) {
 TEST(Footprint, TheSmallestIsTwoNumbers) {
   EXPECT_EQ(kv_cache_footprint({.format = Format::e4m3}).bytes, 2U);
   EXPECT_EQ(kv_cache_footprint({.tokens = 0}).bytes, 0U);
-  EXPECT_EQ(kv_cache_footprint({.layers = kHuge, .kv_heads = kHuge, .batch = 0}).bytes, 0U);
+  EXPECT_EQ(kv_cache_footprint({.layers = kHuge, .num_heads_kv = kHuge, .batch = 0}).bytes, 0U);
 }
 
 TEST(Footprint, WhatDoesNotFitIsRefused) {
@@ -56,7 +56,7 @@ TEST(Footprint, WhatDoesNotFitIsRefused) {
       kv_cache_footprint({.key_width = kHuge, .value_width = kHuge, .format = Format::e4m3});
   EXPECT_EQ(largest.bytes, std::numeric_limits<std::uint64_t>::max() - 1);
   try {
-    kv_cache_footprint({.kv_heads = -3});
+    kv_cache_footprint({.num_heads_kv = -3});
     FAIL();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "footprint: kv heads is -3; it must not be negative");

@@ -12,8 +12,10 @@ std::size_t find_word(const Piece& name, std::span<const Word> words,
                       std::string (*unknown)(std::string_view)) {
   std::vector<std::string_view> names;
   for (const Word& word : words) names.push_back(word.name);
-  const auto at = std::find(names.begin(), names.end(), name.text);
-  if (at != names.end()) return static_cast<std::size_t>(at - names.begin());
+  const auto at = std::find_if(words.begin(), words.end(), [&](const Word& word) {
+    return name.text == word.name || (!word.also.empty() && name.text == word.also);
+  });
+  if (at != words.end()) return static_cast<std::size_t>(at - words.begin());
   std::string said = unknown == nullptr ? std::string() : unknown(name.text);
   if (said.empty()) {
     const std::string near = nearest(name.text, names);

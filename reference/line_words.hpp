@@ -36,7 +36,8 @@ struct Piece {
 /// A word of a line: its name, and what a person may write.
 struct Word {
   std::string_view name;
-  std::string_view form;  // of a flag: its name
+  std::string_view form;       // of a flag: its name
+  std::string_view also = {};  // another spelling that is read, and never printed
 
   bool is_flag() const { return form == name; }
 };

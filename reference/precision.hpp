@@ -7,9 +7,9 @@
 
 namespace attest {
 
-// How `part` says that the parts of a split sequence depend on its length.
-inline constexpr Index kEvenParts = -1;        // ceil(keys / splits) keys each
-inline constexpr Index kPowerOfTwoParts = -2;  // the least power of two that is no less than that
+// How split_size says that the splits of a sequence depend on its length.
+inline constexpr Index kEvenSplits = -1;        // ceil(keys / num_splits) keys each
+inline constexpr Index kPowerOfTwoSplits = -2;  // the least power of two that is no less than that
 
 /// The first block holds for every f32 kernel. With the defaults of the second only the order-free
 /// bound applies; what it declares allows the sharper ones, and must be so for every row. All
@@ -20,27 +20,31 @@ struct PrecisionPath {
   double log_error = 0;           // of the logarithm in LSE, nats; relative beyond 1
   double tanh_error = 0;          // relative error of tanh in softcap
   double division_error = 0;      // relative error of 1/l and the multiplication by it
-  Index key_block = 1;            // least number of keys between two rescales; 1: unknown
+  Index keys_per_rescale = 1;     // least number of keys between two rescales; 1: unknown
   // Products that tensor cores add in one step, at least; 0: q.k and P V are sums of f32
   // operations.
   Index tensor_step = 0;
-  bool sums_cast = false;    // the row sum adds the weights as rounded to p_format
-  bool scales_in_p = false;  // a scale of the cache's v joins the weight before that rounding
-  double lazy = 0;     // by how many powers of two a weight may exceed 1 before the reference rises
-  double p_shift = 0;  // log2 of a factor on the weights, in P and in the row sum, at the cast
+  bool row_sum_of_rounded_p = false;  // row_sum adds the weights as rounded to p_format
+  bool v_scale_in_p = false;  // a scale of the cache's v joins the weight before that rounding
+  // By how many powers of two a weight may exceed 1 before row_max is raised.
+  double rescale_threshold_log2 = 0;
+  double p_scale_log2 = 0;  // log2 of a factor on the weights, in P and in row_sum, at the cast
 
-  // Keys of a block share one reference: the largest logit that its state has seen, the block
-  // included (see `lazy`). Blocks begin at multiples of it, counted from the first key of the part;
-  // more keys than there are: one block, the reference is the maximum. 0: unknown.
-  Index block = 0;
-  Index streams = 1;  // a part's blocks are dealt in turn to this many states, combined at the end
-  bool falling = false;  // a part's last block comes first
-  Index part = 0;        // keys of a part when splits > 1, or kEvenParts ...; 0: unknown
-  // q.k is added over columns, from 0, and P V over the keys of a block to its state's only
-  // accumulator, in rising order, singly or in groups of tensor_step: bound/README.md, "Order".
+  // Keys of a KV block share one row_max: the largest logit that its accumulator has seen, the
+  // block included (see rescale_threshold_log2). Blocks begin at multiples of it, counted from the
+  // first key of the split; more keys than there are: one block, row_max is that of the whole row.
+  // 0: unknown.
+  Index kv_block = 0;
+  // (row_max, row_sum, O): a split's KV blocks are dealt in turn to so many, combined at the end.
+  Index interleaved_accumulators = 1;
+  bool kv_blocks_descending = false;  // a split's last KV block comes first
+  Index split_size = 0;  // keys of a split when num_splits > 1, or kEvenSplits ...; 0: unknown
+  // q.k is added over columns, from 0, and P V over the keys of a KV block to the accumulator's
+  // only O, in rising order, singly or in groups of tensor_step: bound/README.md, "Order".
   bool in_order = false;
-  Index sum_lanes = 1;  // partial sums of l in a state, each of an equal share of every block
-  // Weights are divided by the row sum before they are rounded to p_format, and O is not.
+  // Partial sums of row_sum in an accumulator, each of an equal share of every KV block.
+  Index partial_row_sums = 1;
+  // Weights are divided by row_sum before they are rounded to p_format, and O is not.
   bool normalize_before_cast = false;
   // What q.k is rounded to, and perhaps again whatever is made of it before the exponential.
   Format scores_format = Format::f32;

@@ -34,31 +34,38 @@ constexpr PrecisionField kFields[] = {
     {"division_error", "division_error=NUMBER",
      "relative error of 1/l and the product with it; three roundings, 3 2^-24, are always allowed",
      &Path::division_error, 0, 1},
-    {"key_block", "key_block=KEYS", "least number of keys between two rescales; 1: unknown",
-     &Path::key_block, 1, kMany},
+    {"keys_per_rescale", "keys_per_rescale=KEYS",
+     "least number of keys between two rescales; 1: unknown", &Path::keys_per_rescale, 1, kMany,
+     "key_block"},
     {"tensor_step", "tensor_step=PRODUCTS",
      "products that tensor cores add in one step, at least; 0: f32 operations", &Path::tensor_step,
      0, kMany},
-    {"sums_cast", "sums_cast", "the row sum adds weights as rounded to p_format", &Path::sums_cast},
-    {"scales_in_p", "scales_in_p", "a scale of v joins the weight before that rounding",
-     &Path::scales_in_p},
-    {"lazy", "lazy=POWERS", "powers of two by which a weight may exceed 1 before the maximum rises",
-     &Path::lazy, 0, kRangeMost},
-    {"p_shift", "p_shift=POWERS", "log2 of a factor on the weights at their rounding",
-     &Path::p_shift, -kRangeMost, kRangeMost},
-    {"block", "block=KEYS",
-     "keys that share one running maximum and are added to one accumulator; 0: unknown",
-     &Path::block, 0, kMany},
-    {"streams", "streams=STATES", "states among which the blocks of a part are dealt in turn",
-     &Path::streams, 1, kMany},
-    {"falling", "falling", "the last block comes first", &Path::falling},
-    {"part", "part=KEYS|even|power_of_two", "keys of a part of a split sequence; 0: unknown",
-     PartPlace{&Path::part}, 0, kMany},
+    {"row_sum_of_rounded_p", "row_sum_of_rounded_p",
+     "the row sum adds weights as rounded to p_format", &Path::row_sum_of_rounded_p, 0, 0,
+     "sums_cast"},
+    {"v_scale_in_p", "v_scale_in_p", "a scale of v joins the weight before that rounding",
+     &Path::v_scale_in_p, 0, 0, "scales_in_p"},
+    {"rescale_threshold_log2", "rescale_threshold_log2=POWERS",
+     "powers of two by which a weight may exceed 1 before row_max rises; 0: it is always raised",
+     &Path::rescale_threshold_log2, 0, kRangeMost, "lazy"},
+    {"p_scale_log2", "p_scale_log2=POWERS", "log2 of a factor on the weights at their rounding",
+     &Path::p_scale_log2, -kRangeMost, kRangeMost, "p_shift"},
+    {"kv_block", "kv_block=KEYS",
+     "keys that share one row_max and are added to one accumulator; 0: unknown", &Path::kv_block, 0,
+     kMany, "block"},
+    {"interleaved_accumulators", "interleaved_accumulators=COUNT",
+     "accumulators (row_max, row_sum, O) to which the KV blocks of a split are dealt in turn",
+     &Path::interleaved_accumulators, 1, kMany, "streams"},
+    {"kv_blocks_descending", "kv_blocks_descending", "the last KV block comes first",
+     &Path::kv_blocks_descending, 0, 0, "falling"},
+    {"split_size", "split_size=KEYS|even|power_of_two",
+     "keys of a split of the sequence; 0: unknown", SplitSizePlace{&Path::split_size}, 0, kMany,
+     "part"},
     {"in_order", "in_order",
-     "q.k is added in rising order, and so is P V, to one accumulator for all blocks of a state",
+     "q.k is added in rising order, and so is P V, to one accumulator for all its KV blocks",
      &Path::in_order},
-    {"sum_lanes", "sum_lanes=SUMS", "partial sums of the row sum in a state", &Path::sum_lanes, 1,
-     kMany},
+    {"partial_row_sums", "partial_row_sums=SUMS", "partial sums of the row sum in an accumulator",
+     &Path::partial_row_sums, 1, kMany, "sum_lanes"},
     {"normalize_before_cast", "normalize_before_cast",
      "weights are divided by the row sum before they are rounded to p_format (eager frameworks, "
      "JAX)",
@@ -78,16 +85,16 @@ constexpr double kUlp = 0x1p-23;  // of f32, relative, at most
 constexpr Format kSixteenBits[] = {Format::f16, Format::bf16}, kE4m3[] = {Format::e4m3};
 
 /// FlashAttention since its second version: fast math, the last block first, four lanes to a row.
-constexpr Path flash_attention(Index tensor_step, double p_shift = 0) {
+constexpr Path flash_attention(Index tensor_step, double p_scale_log2 = 0) {
   return {.exp_error = kEx2Approx,
           .log_error = kFastLog,
           .tanh_error = kTanhApprox,
           .division_error = kReciprocalProduct,
           .tensor_step = tensor_step,
-          .p_shift = p_shift,
-          .falling = true,
+          .p_scale_log2 = p_scale_log2,
+          .kv_blocks_descending = true,
           .in_order = true,
-          .sum_lanes = 4};
+          .partial_row_sums = 4};
 }
 
 constexpr KnownPath kKnownPaths[] = {
@@ -101,13 +108,15 @@ constexpr KnownPath kKnownPaths[] = {
          .exp_error = 2 * kUlp, .log_error = kUlp, .tanh_error = 2 * kUlp, .division_error = kUlp}},
     {"fa2",
      "FlashAttention-2 forward in f16 or bf16 with fast math, on sm_80 to sm_89; tensor_step=16 on "
-     "sm_90. Add block=128 for heads up to 64 wide, block=64 for wider ones (32 on sm_86 and sm_89 "
+     "sm_90. Add kv_block=128 for heads up to 64 wide, kv_block=64 for wider ones (32 on sm_86 and "
+     "sm_89 "
      "at 128 unless causal); with a cache 256, 128 above 64, 64 above 128",
      "Dao-AILab/flash-attention: csrc/flash_attn/src, softmax.h, flash_fwd_kernel.h, "
      "flash_fwd_launch_template.h",
      kSixteenBits, flash_attention(8)},
     {"fa3",
-     "FlashAttention-3 forward in f16 or bf16 with fast math, on sm_90, not split. Add block=192 "
+     "FlashAttention-3 forward in f16 or bf16 with fast math, on sm_90, not split. Add "
+     "kv_block=192 "
      "for "
      "heads up to 64 wide (128 when causal), 144 up to 96, 176 up to 128 (128 when causal), 112 up "
      "to 192 (128 when V is at most 128 wide), 80 above; with a window or pages others",
@@ -115,7 +124,7 @@ constexpr KnownPath kKnownPaths[] = {
      kSixteenBits, flash_attention(16)},
     {"fa3_fp8",
      "FlashAttention-3 forward in e4m3 with fast math, on sm_90, not split; the scale of q goes "
-     "into the problem's scale, those of k and v into k_scales and v_scales. Add block=160 for "
+     "into the problem's scale, those of k and v into k_scales and v_scales. Add kv_block=160 for "
      "heads up to 64 wide, 128 up to 96, 224 up to 128, 160 up to 192, 128 above; with a window, "
      "pages or few queries others",
      "Dao-AILab/flash-attention: hopper, softmax.h (Max_offset), tile_size.h, "
@@ -127,9 +136,9 @@ std::span<const std::string_view> float_names() {
   return format_names().first(static_cast<std::size_t>(Format::i8));
 }
 
-/// What a line that says nothing of key_block means.
-Index default_key_block(const Path& path) {
-  return path.block > 0 ? path.block : 1;
+/// What a line that says nothing of keys_per_rescale means.
+Index default_keys_per_rescale(const Path& path) {
+  return path.kv_block > 0 ? path.kv_block : 1;
 }
 
 std::string range_text(const PrecisionField& field) {
@@ -146,11 +155,11 @@ std::string wrong_value(const PrecisionField& field, const Path& path) {
           if (path.*place < Format::i8) return {};
           return fmt::format("{} is no format of weights or scores; legal are {}", field.name,
                              fmt::join(float_names(), ", "));
-        } else if constexpr (std::is_same_v<Place, PartPlace>) {
+        } else if constexpr (std::is_same_v<Place, SplitSizePlace>) {
           const Index part = path.*place.value;
-          if (part >= kPowerOfTwoParts) return {};
-          return fmt::format("part is {}; legal are {} and {}, {}", part, range_text(field), kEven,
-                             kPowerOfTwo);
+          if (part >= kPowerOfTwoSplits) return {};
+          return fmt::format("split_size is {}; legal are {} and {}, {}", part, range_text(field),
+                             kEven, kPowerOfTwo);
         } else if constexpr (std::is_same_v<Place, bool Path::*>) {
           return {};
         } else {
@@ -165,9 +174,9 @@ std::string wrong_value(const PrecisionField& field, const Path& path) {
 
 /// Nothing: it is the default.
 std::optional<std::string> written(const PrecisionField& field, const Path& path) {
-  if (field.name == "key_block") {
-    if (path.key_block == default_key_block(path)) return {};
-    return shortest(path.key_block);
+  if (field.name == "keys_per_rescale") {
+    if (path.keys_per_rescale == default_keys_per_rescale(path)) return {};
+    return shortest(path.keys_per_rescale);
   }
   return std::visit(
       [&](auto place) -> std::optional<std::string> {
@@ -176,9 +185,9 @@ std::optional<std::string> written(const PrecisionField& field, const Path& path
           // P's always, so that no line is empty.
           if (field.name != "p_format" && path.*place == Path{}.*place) return {};
           return std::string(name_of(path.*place));
-        } else if constexpr (std::is_same_v<Place, PartPlace>) {
+        } else if constexpr (std::is_same_v<Place, SplitSizePlace>) {
           if (path.*place.value == Path{}.*place.value) return {};
-          return print_part(path.*place.value);
+          return print_split_size(path.*place.value);
         } else if constexpr (std::is_same_v<Place, bool Path::*>) {
           if (!(path.*place)) return {};
           return std::string();
@@ -196,8 +205,8 @@ void read_into(const PrecisionField& field, const Piece& value, Path& path) {
         using Place = decltype(place);
         if constexpr (std::is_same_v<Place, Format Path::*>) {
           path.*place = static_cast<Format>(read_name(value, float_names()));
-        } else if constexpr (std::is_same_v<Place, PartPlace>) {
-          const auto part = part_named(value.text);
+        } else if constexpr (std::is_same_v<Place, SplitSizePlace>) {
+          const auto part = split_size_named(value.text);
           if (!part) {
             read_number<Index>(value, field.form);
             value.refuse(fmt::format("{} is negative", quoted(value.text)),
@@ -248,26 +257,27 @@ std::string default_text(const PrecisionField& field) {
         using Place = decltype(place);
         if constexpr (std::is_same_v<Place, Format Path::*>) {
           return std::string(name_of(Path{}.*place));
-        } else if constexpr (std::is_same_v<Place, PartPlace>) {
-          return print_part(Path{}.*place.value);
+        } else if constexpr (std::is_same_v<Place, SplitSizePlace>) {
+          return print_split_size(Path{}.*place.value);
         } else if constexpr (std::is_same_v<Place, bool Path::*>) {
           return Path{}.*place ? "yes" : "no";
         } else {
           const std::string number = shortest(Path{}.*place);
-          return field.name == "key_block" ? number + ", or block where that is given" : number;
+          return field.name == "keys_per_rescale" ? number + ", or kv_block where that is given"
+                                                  : number;
         }
       },
       field.place);
 }
 
-std::string print_part(Index part) {
-  if (part == kEvenParts) return std::string(kEven);
-  return part == kPowerOfTwoParts ? std::string(kPowerOfTwo) : shortest(part);
+std::string print_split_size(Index part) {
+  if (part == kEvenSplits) return std::string(kEven);
+  return part == kPowerOfTwoSplits ? std::string(kPowerOfTwo) : shortest(part);
 }
 
-std::optional<Index> part_named(std::string_view text) {
-  if (text == kEven) return kEvenParts;
-  if (text == kPowerOfTwo) return kPowerOfTwoParts;
+std::optional<Index> split_size_named(std::string_view text) {
+  if (text == kEven) return kEvenSplits;
+  if (text == kPowerOfTwo) return kPowerOfTwoSplits;
   Index keys = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), keys);
   if (error != std::errc() || stop != text.data() + text.size() || keys < 0) return {};
@@ -278,8 +288,9 @@ std::string precision_invalidity(const PrecisionPath& path) {
   for (const PrecisionField& field : kFields) {
     if (std::string wrong = wrong_value(field, path); !wrong.empty()) return wrong;
   }
-  if (path.sums_cast && path.normalize_before_cast) {
-    return "sums_cast does not go with normalize_before_cast: a sum that divides weights before "
+  if (path.row_sum_of_rounded_p && path.normalize_before_cast) {
+    return "row_sum_of_rounded_p does not go with normalize_before_cast: a sum that divides "
+           "weights before "
            "they are cast cannot add them as cast";
   }
   return {};
@@ -299,14 +310,14 @@ std::string print(const PrecisionPath& path) {
 
 PrecisionPath parse_precision(std::string_view line, Format input) {
   std::vector<Word> words;
-  for (const PrecisionField& field : kFields) words.push_back({field.name, field.form});
+  for (const PrecisionField& field : kFields) words.push_back({field.name, field.form, field.also});
   for (const KnownPath& known : kKnownPaths) words.push_back({known.name, known.name});
   PrecisionPath path;
-  bool first = true, says_key_block = false;
+  bool first = true, says_keys_per_rescale = false;
   read_words(
       {"precision", line}, words, print(PrecisionPath{}), [&](std::size_t n, const Piece& value) {
         if (n < std::size(kFields)) {
-          says_key_block = says_key_block || kFields[n].name == "key_block";
+          says_keys_per_rescale = says_keys_per_rescale || kFields[n].name == "keys_per_rescale";
           read_into(kFields[n], value, path);
         } else if (!first) {
           value.refuse(fmt::format("'{}' names a whole path behind other words", words[n].name),
@@ -316,7 +327,7 @@ PrecisionPath parse_precision(std::string_view line, Format input) {
         }
         first = false;
       });
-  if (!says_key_block) path.key_block = default_key_block(path);
+  if (!says_keys_per_rescale) path.keys_per_rescale = default_keys_per_rescale(path);
   if (const std::string wrong = precision_invalidity(path); !wrong.empty()) {
     throw Error("precision: " + wrong);
   }

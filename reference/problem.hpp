@@ -36,16 +36,17 @@ inline constexpr Index kUnbounded = -1;
 /// The formula that these fields enter is in reference/README.md.
 struct Problem {
   Index batch = 1;
-  Index query_heads = 1;
-  Index kv_heads =
-      1;  // divides query_heads; query head h reads KV head h / (query_heads / kv_heads)
-  Index queries = 1;  // rows of q per batch entry (the largest, when lengths differ)
-  Index keys = 1;     // rows of k and v per batch entry that are in use (the largest)
-  Index depth = 1;    // d_k, width of q and k
-  Index v_depth = 1;  // d_v, width of v and o
+  Index num_heads_q = 1;
+  Index num_heads_kv =
+      1;  // divides num_heads_q; query head h reads KV head h / (num_heads_q / num_heads_kv)
+  Index seqlen_q = 1;    // rows of q per batch entry (the largest, when lengths differ)
+  Index seqlen_kv = 1;   // rows of k and v per batch entry that are in use (the largest)
+  Index head_dim = 1;    // d_k, width of q and k
+  Index head_dim_v = 1;  // d_v, width of v and o
   Format input = Format::f32;
   Format output = Format::f32;
-  float scale = 1.0F;    // multiplies q.k; the text's default is 1/sqrt(depth), see default_scale
+  float softmax_scale =
+      1.0F;  // multiplies q.k; the text's default is 1/sqrt(head_dim), see default_scale
   double softcap = 0.0;  // s := softcap * tanh(s / softcap) when positive; 0 is off
   bool causal = false;   // key j visible to query i iff j <= i + diagonal
   Alignment alignment =
@@ -56,15 +57,15 @@ struct Problem {
   bool alibi = false;               // Values carries slopes; adds -slope[h] * |i + diagonal - j|
   bool sinks = false;  // Values carries one logit per query head that joins the denominator only
   bool mask = false;   // Values carries an explicit boolean mask, true = visible
-  std::vector<Index> query_lengths = {};  // one per batch entry, each <= queries; empty: all full
-  std::vector<Index> key_lengths = {};    // one per batch entry, each <= keys; empty: all full
-  EmptyRow empty_row = EmptyRow::zero;    // o of a row that sees no key
+  std::vector<Index> seqlens_q = {};    // one per batch entry, each <= queries; empty: all full
+  std::vector<Index> seqlens_kv = {};   // one per batch entry, each <= keys; empty: all full
+  EmptyRow empty_row = EmptyRow::zero;  // o of a row that sees no key
   EmptyLse empty_lse = EmptyLse::minus_inf;  // lse of such a row, unless it has a sink
   LogBase lse_base = LogBase::e;
   Layout layout = Layout::bhtd;
   std::uint32_t strided = 0;  // a bit per Strided: gaps lie behind its rows, heads and entries
   Index spare_slots = 0;      // cache slots allocated behind `keys`: unreachable memory
-  Index splits = 1;           // decode: into how many parts the keys are split
+  Index num_splits = 1;       // decode: into how many parts the keys are split
   Index chunk = 1;  // cached = recomputed: tokens per step when a sequence is fed in chunks
   std::optional<Format> cache = {};  // of k and v, where it is not `input`
   Scales scales = Scales::none;  // Values carries factors of k and v: per tensor, KV head, token
@@ -72,7 +73,8 @@ struct Problem {
   Index page_order = 0;  // which permutation of pages the block table holds; 0: in rising order
   Index ring =
       0;  // slots of a cache in which token j takes slot j mod ring; 0: every token its own
-  Rope rope = Rope::none;  // append: columns of new keys are turned, (c, c + depth/2) or (2c, 2c+1)
+  Rope rope =
+      Rope::none;  // append: columns of new keys are turned, (c, c + head_dim/2) or (2c, 2c+1)
   bool operator==(const Problem&) const = default;
 };
 
@@ -104,17 +106,17 @@ inline bool is_far(const Problem& problem) {
 
 /// Slots of a batch entry's cache.
 inline Index cache_slots(const Problem& problem) {
-  return problem.ring > 0 ? problem.ring : problem.keys + problem.spare_slots;
+  return problem.ring > 0 ? problem.ring : problem.seqlen_kv + problem.spare_slots;
 }
 
 /// Query rows of all heads and batch entries, those behind a query length too.
 inline std::size_t row_count(const Problem& problem) {
-  return static_cast<std::size_t>(problem.batch * problem.query_heads * problem.queries);
+  return static_cast<std::size_t>(problem.batch * problem.num_heads_q * problem.seqlen_q);
 }
 
-/// The place of a row among them: (batch, query_heads, queries).
+/// The place of a row among them: (batch, num_heads_q, queries).
 inline std::size_t row_number(const Problem& problem, Index b, Index h, Index i) {
-  return static_cast<std::size_t>((b * problem.query_heads + h) * problem.queries + i);
+  return static_cast<std::size_t>((b * problem.num_heads_q + h) * problem.seqlen_q + i);
 }
 
 /// A Problem, the name of a fill (properties/fills.hpp) and a seed: everything a check needs.

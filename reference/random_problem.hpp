@@ -15,17 +15,17 @@ inline Problem random_problem(std::mt19937_64& random, Index extent_max) {
   const auto coin = [&](Index odds) { return below(odds) == 0; };
   Problem p;
   p.batch = 1 + below(3);
-  p.kv_heads = 1 + below(3);
-  p.query_heads = p.kv_heads * (1 + below(3));
-  p.queries = 1 + below(extent_max);
-  p.keys = below(extent_max + 1);
-  p.depth = 1 + below(extent_max);
-  p.v_depth = 1 + below(extent_max);
+  p.num_heads_kv = 1 + below(3);
+  p.num_heads_q = p.num_heads_kv * (1 + below(3));
+  p.seqlen_q = 1 + below(extent_max);
+  p.seqlen_kv = below(extent_max + 1);
+  p.head_dim = 1 + below(extent_max);
+  p.head_dim_v = 1 + below(extent_max);
   p.input = static_cast<Format>(below(5));
   p.output = static_cast<Format>(below(3));
-  p.scale = coin(2) ? default_scale(p.depth)
-                    : std::ldexp(static_cast<float>(below(1 << 24) - (1 << 23)),
-                                 static_cast<int>(below(30)) - 35);
+  p.softmax_scale = coin(2) ? default_scale(p.head_dim)
+                            : std::ldexp(static_cast<float>(below(1 << 24) - (1 << 23)),
+                                         static_cast<int>(below(30)) - 35);
   if (coin(3)) p.softcap = 0.25 + static_cast<double>(random() >> 11) * 0x1p-48;
   p.causal = coin(2);
   if (coin(3)) p.alignment = Alignment::top_left;
@@ -36,25 +36,25 @@ inline Problem random_problem(std::mt19937_64& random, Index extent_max) {
   p.sinks = coin(3);
   p.mask = coin(3);
   if (coin(3)) {
-    for (Index b = 0; b < p.batch; ++b) p.query_lengths.push_back(below(p.queries + 1));
+    for (Index b = 0; b < p.batch; ++b) p.seqlens_q.push_back(below(p.seqlen_q + 1));
   }
   if (coin(3)) {
-    for (Index b = 0; b < p.batch; ++b) p.key_lengths.push_back(below(p.keys + 1));
+    for (Index b = 0; b < p.batch; ++b) p.seqlens_kv.push_back(below(p.seqlen_kv + 1));
   }
   if (coin(3)) p.empty_row = EmptyRow::nan;
   if (coin(3)) p.lse_base = LogBase::two;
   if (coin(3)) p.layout = Layout::bthd;
   if (coin(3)) p.spare_slots = below(20);
-  if (coin(3)) p.splits = 1 + below(9);
+  if (coin(3)) p.num_splits = 1 + below(9);
   if (coin(3)) p.chunk = 1 + below(9);
   if (coin(3)) p.cache = static_cast<Format>(below(6));
   if (p.cache && *p.cache >= Format::e4m3 && coin(2)) p.scales = static_cast<Scales>(below(4));
   if (coin(3)) p.page_size = 1 + below(9);
   if (coin(3)) p.page_order = below(9);
-  if (p.depth % 2 == 0 && coin(3)) p.rope = static_cast<Rope>(below(3));
+  if (p.head_dim % 2 == 0 && coin(3)) p.rope = static_cast<Rope>(below(3));
   if (p.window_left != kUnbounded && p.alignment == Alignment::bottom_right && coin(3)) {
     p.page_size = p.spare_slots = 0;
-    p.ring = p.window_left + p.queries + below(9);
+    p.ring = p.window_left + p.seqlen_q + below(9);
   }
   // Fields that came later are drawn from a copy, so that the others stay what they were.
   std::mt19937_64 later = random;

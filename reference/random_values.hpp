@@ -12,21 +12,22 @@ namespace attest {
 /// Everything zero, everything visible, every optional tensor that the Problem asks for present.
 inline Values zero_values(const Problem& p) {
   Values values;
-  values.q = Tensor(p.input, {p.batch, p.query_heads, p.queries, p.depth});
-  values.k = Tensor(cache_format(p), {p.batch, p.kv_heads, p.keys, p.depth});
-  values.v = Tensor(cache_format(p), {p.batch, p.kv_heads, p.keys, p.v_depth});
-  if (p.bias) values.bias = Tensor(Format::f32, {p.batch, p.query_heads, p.queries, p.keys});
-  if (p.alibi) values.slopes = Tensor(Format::f32, {1, 1, 1, p.query_heads});
-  if (p.sinks) values.sinks = Tensor(Format::f32, {1, 1, 1, p.query_heads});
+  values.q = Tensor(p.input, {p.batch, p.num_heads_q, p.seqlen_q, p.head_dim});
+  values.k = Tensor(cache_format(p), {p.batch, p.num_heads_kv, p.seqlen_kv, p.head_dim});
+  values.v = Tensor(cache_format(p), {p.batch, p.num_heads_kv, p.seqlen_kv, p.head_dim_v});
+  if (p.bias) values.bias = Tensor(Format::f32, {p.batch, p.num_heads_q, p.seqlen_q, p.seqlen_kv});
+  if (p.alibi) values.alibi_slopes = Tensor(Format::f32, {1, 1, 1, p.num_heads_q});
+  if (p.sinks) values.sinks = Tensor(Format::f32, {1, 1, 1, p.num_heads_q});
   if (p.scales != Scales::none) {
-    values.k_scales = values.v_scales = Tensor(Format::f32, scales_extent(p, p.keys));
+    values.k_scales = values.v_scales = Tensor(Format::f32, scales_extent(p, p.seqlen_kv));
     for (auto* scales : {&*values.k_scales, &*values.v_scales}) {
       for (Index i = 0; i < scales->count(); ++i) scales->set(i, 1);
     }
   }
   if (p.mask) {
-    const auto count = static_cast<std::size_t>(p.batch * p.queries * p.keys);
-    values.mask = VisibilityMask{p.batch, p.queries, p.keys, std::vector<std::uint8_t>(count, 1)};
+    const auto count = static_cast<std::size_t>(p.batch * p.seqlen_q * p.seqlen_kv);
+    values.mask =
+        VisibilityMask{p.batch, p.seqlen_q, p.seqlen_kv, std::vector<std::uint8_t>(count, 1)};
   }
   return values;
 }
@@ -54,10 +55,10 @@ inline Values random_values(const Problem& p, std::mt19937_64& random) {
       if (random() % 12 == 0) values.bias->set(i, -std::numeric_limits<double>::infinity());
     }
   }
-  if (values.slopes) {
-    for (Index h = 0; h < p.query_heads; ++h) {
-      values.slopes->set(
-          h, std::exp2(-8.0 * static_cast<double>(h + 1) / static_cast<double>(p.query_heads)));
+  if (values.alibi_slopes) {
+    for (Index h = 0; h < p.num_heads_q; ++h) {
+      values.alibi_slopes->set(
+          h, std::exp2(-8.0 * static_cast<double>(h + 1) / static_cast<double>(p.num_heads_q)));
     }
   }
   if (values.sinks) fill_normal(*values.sinks, 1.0, random);

@@ -104,29 +104,30 @@ constexpr std::int64_t flops_of(const Counters& counters) {
 /// Whatever is not set was not produced. When `fault` is set nothing else may be believed.
 struct Reply {
   std::optional<Fault> fault;
-  Tensor o;     // prefill, decode: (batch, query_heads, queries, v_depth)  format: output
-  Tensor lse;   // prefill, decode: (batch, query_heads, queries, 1)        f32
-  Tensor k, v;  // append: the whole cache afterwards, (batch, kv_heads, capacity, depth / v_depth);
-                // copy_pages: all pages afterwards
+  Tensor o;     // prefill, decode: (batch, num_heads_q, queries, head_dim_v)  format: output
+  Tensor lse;   // prefill, decode: (batch, num_heads_q, queries, 1)        f32
+  Tensor k, v;  // append: the whole cache afterwards, (batch, num_heads_kv, capacity, head_dim /
+                // head_dim_v); copy_pages: all pages afterwards
   Tensor k_scales, v_scales;  // append with scales per token: those of the whole cache
   Tensor y;                   // projection: (batch, 1, rows, columns of w)
   Counters counters;
   std::vector<std::string> kernels;  // that were launched, in that order; empty where unknown
 };
 
-/// Append `new_k`, `new_v` rows to a cache: row r of batch entry b is token lengths[b] + r, for
-/// r < new_lengths[b]. How it is turned, scaled and rounded: reference/README.md. Here a slot is
-/// where a token lies in its batch entry (the token's number, or that modulo the ring), whatever
+/// Append `new_k`, `new_v` rows to a cache: row r of batch entry b is token cache_seqlens[b] + r,
+/// for r < new_seqlens[b]. How it is turned, scaled and rounded: reference/README.md. Here a slot
+/// is where a token lies in its batch entry (the token's number, or that modulo the ring), whatever
 /// pages it is on; a token whose slot is at or behind the capacity is dropped.
 struct CacheUpdate {
-  Tensor k, v;          // the cache before, (batch, kv_heads, capacity, depth / v_depth), format:
-                        // cache_format
-  Tensor new_k, new_v;  // (batch, kv_heads, rows, depth / v_depth), format: input
-  std::vector<Index> lengths;      // tokens in the cache per batch entry, before
-  std::vector<Index> new_lengths;  // rows to append per batch entry, each <= rows
+  Tensor k, v;  // the cache before, (batch, num_heads_kv, capacity, head_dim / head_dim_v), format:
+                // cache_format
+  Tensor new_k, new_v;  // (batch, num_heads_kv, rows, head_dim / head_dim_v), format: input
+  std::vector<Index> cache_seqlens;  // tokens in the cache per batch entry, before
+  std::vector<Index> new_seqlens;    // rows to append per batch entry, each <= rows
   // Extents as scales_extent(problem, capacity); written by the append when they are per token.
   std::optional<Tensor> k_scales = {}, v_scales = {};
-  std::optional<Tensor> rotations = {};  // with rope: (1, 1, positions, depth), cosines then sines
+  std::optional<Tensor> rope_cos_sin =
+      {};  // with rope: (1, 1, positions, head_dim), cosines then sines
 };
 
 /// Y = X W + bias, accumulated in f32.
@@ -139,7 +140,7 @@ struct Projection {
 
 /// Page `from` of k and v onto page `to`, for each pair. No page that is written is read.
 struct PageCopy {
-  Tensor k, v;  // (pages, kv_heads, page_size, depth / v_depth)
+  Tensor k, v;  // (pages, num_heads_kv, page_size, head_dim / head_dim_v)
   struct Pair {
     Index from, to;
   };
@@ -161,7 +162,8 @@ struct Subject {
   /// How it rounds on this Problem, when that is not the same for all; see precision_of.
   std::function<PrecisionPath(Operation, const Problem&)> precision_for;
   std::function<Reply(const Problem&, const Values&, Poison)> prefill;
-  /// Like prefill over a cache with problem.spare_slots behind the keys, in problem.splits parts.
+  /// Like prefill over a cache with problem.spare_slots behind the keys, in problem.num_splits
+  /// parts.
   std::function<Reply(const Problem&, const Values&, Poison)> decode;
   std::function<Reply(const Problem&, const CacheUpdate&, Poison)> append;
   std::function<Reply(const Projection&, Poison)> projection;

@@ -109,11 +109,11 @@ std::span<const std::string_view> rope_names() {
   return kRopes;
 }
 
-// Domain: depth >= 1. Error: correctly rounded for every depth up to 2^20 (text_test proves it by
-// integer arithmetic); beyond that the double's own half ulp could in principle turn a tie.
+// Domain: head_dim >= 1. Error: correctly rounded for every head_dim up to 2^20 (text_test proves
+// it by integer arithmetic); beyond that the double's own half ulp could in principle turn a tie.
 // Special: none.
-float default_scale(Index depth) {
-  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(depth)));
+float default_scale(Index head_dim) {
+  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim)));
 }
 
 std::string nearest(std::string_view word, std::span<const std::string_view> known) {

@@ -37,13 +37,13 @@ std::string print(const Case& test_case);
 Problem parse_problem(std::string_view line);
 Case parse_case(std::string_view line);
 
-/// 1/sqrt(depth) rounded to f32: the scale of a line that names none.
-float default_scale(Index depth);
+/// 1/sqrt(head_dim) rounded to f32: the scale of a line that names none.
+float default_scale(Index head_dim);
 
 /// The nearest of `known` to `word` by edit distance, or empty when nothing is near.
 std::string nearest(std::string_view word, std::span<const std::string_view> known);
 
-/// Why a Problem is impossible (e.g. "kv_heads 3 does not divide query_heads 4"), or empty.
+/// Why a Problem is impossible (e.g. "num_heads_kv 3 does not divide num_heads_q 4"), or empty.
 std::string invalidity(const Problem& problem);
 
 }  // namespace attest

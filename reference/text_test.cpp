@@ -42,15 +42,15 @@ TEST(CaseText, TheDefaultIsTheSmallestLine) {
 TEST(CaseText, EveryFieldHasItsPlace) {
   Case c;
   c.problem = {.batch = 2,
-               .query_heads = 4,
-               .kv_heads = 2,
-               .queries = 5,
-               .keys = 7,
-               .depth = 64,
-               .v_depth = 32,
+               .num_heads_q = 4,
+               .num_heads_kv = 2,
+               .seqlen_q = 5,
+               .seqlen_kv = 7,
+               .head_dim = 64,
+               .head_dim_v = 32,
                .input = Format::bf16,
                .output = Format::f16,
-               .scale = 0.1F,
+               .softmax_scale = 0.1F,
                .softcap = 30.5,
                .causal = true,
                .alignment = Alignment::top_left,
@@ -60,14 +60,14 @@ TEST(CaseText, EveryFieldHasItsPlace) {
                .alibi = true,
                .sinks = true,
                .mask = true,
-               .query_lengths = {5, 0},
-               .key_lengths = {7, 1},
+               .seqlens_q = {5, 0},
+               .seqlens_kv = {7, 1},
                .empty_row = EmptyRow::nan,
                .lse_base = LogBase::two,
                .layout = Layout::bthd,
                .strided = (1U << kStridedWords) - 1,
                .spare_slots = 3,
-               .splits = 4,
+               .num_splits = 4,
                .chunk = 2,
                .cache = Format::i8,
                .scales = Scales::token,
@@ -100,7 +100,8 @@ TEST(CaseText, TheListOfWordsIsTrue) {
     const std::string given = std::string(word.name) + "=" + std::string(word.left_out);
     if (given.find(' ') == std::string::npos && word.left_out != "all")
       EXPECT_EQ(parse_case(given), parse_case("q=1x1x1x1 kv=1x1x1")) << given;
-    // Every value that is named is legal; an 8-bit cache is what scales need, pairs an even depth.
+    // Every value that is named is legal; an 8-bit cache is what scales need, pairs an even
+    // head_dim.
     std::string value = std::string(word.form.substr(word.name.size() + 1));
     if (value.find('|') == std::string::npos) continue;
     for (std::size_t start = 0; start < value.size();) {
@@ -127,17 +128,26 @@ TEST(CaseText, OrderAndBlanksAreFree) {
 
 TEST(CaseText, AScaleIsPrintedOnlyWhenItIsNotTheDefaultOfTheDepth) {
   Problem p;
-  p.depth = 64;
+  p.head_dim = 64;
   EXPECT_EQ(print(p), "q=1x1x1x64 kv=1x1x1 scale=1");
-  p.scale = default_scale(64);
+  p.softmax_scale = default_scale(64);
   EXPECT_EQ(print(p), "q=1x1x1x64 kv=1x1x1");
-  EXPECT_EQ(parse_problem("scale=1 q=1x1x1x64").scale, 1.0F);
-  EXPECT_EQ(parse_problem("q=1x1x1x64").scale, 0.125F);
+  EXPECT_EQ(parse_problem("scale=1 q=1x1x1x64").softmax_scale, 1.0F);
+  EXPECT_EQ(parse_problem("q=1x1x1x64").softmax_scale, 0.125F);
   for (float scale :
        {std::numeric_limits<float>::denorm_min(), 3.4028235e38F, -0.3F, 0.0F, 1e-7F}) {
-    p.scale = scale;
-    EXPECT_EQ(parse_problem(print(p)).scale, scale);
+    p.softmax_scale = scale;
+    EXPECT_EQ(parse_problem(print(p)).softmax_scale, scale);
   }
+}
+
+TEST(CaseText, OtherSpellingsAreReadAndNotPrinted) {
+  const std::string line = "q=2x1x4x64 kv=1x9x64 scale=3 q_len=1,4 kv_len=9,2 splits=2 page=4";
+  EXPECT_EQ(print(parse_problem("q=2x1x4x64 kv=1x9x64 softmax_scale=3 seqlens_q=1,4 "
+                                "seqlens_kv=9,2 num_splits=2 page_size=4")),
+            line);
+  EXPECT_EQ(print(parse_problem(line)), line);
+  expect_refused("q=1x1x1x1 page=4 page_size=4", {"column 18", "'page' stands here a second time"});
 }
 
 TEST(CaseText, RandomProblemsSurviveTheRoundTrip) {
@@ -168,11 +178,11 @@ TEST(CaseText, EverySmallProblemSurvivesTheRoundTripOrIsRefused) {
       return value;
     };
     Problem p;
-    for (Index* extent :
-         {&p.batch, &p.query_heads, &p.kv_heads, &p.queries, &p.keys, &p.depth, &p.v_depth}) {
+    for (Index* extent : {&p.batch, &p.num_heads_q, &p.num_heads_kv, &p.seqlen_q, &p.seqlen_kv,
+                          &p.head_dim, &p.head_dim_v}) {
       *extent = digit();
     }
-    p.scale = p.depth > 0 ? default_scale(p.depth) : 1.0F;
+    p.softmax_scale = p.head_dim > 0 ? default_scale(p.head_dim) : 1.0F;
     for (unsigned flags = 0; flags < 256; ++flags) {
       p.causal = (flags & 1) != 0;
       p.alignment = (flags & 2) != 0 ? Alignment::top_left : Alignment::bottom_right;
@@ -194,7 +204,8 @@ TEST(CaseText, EverySmallProblemSurvivesTheRoundTripOrIsRefused) {
       }
     }
   }
-  // 2 * 2 * 2 * 3 * 2 choices of the free extents times the 3 (query_heads, kv_heads) that divide.
+  // 2 * 2 * 2 * 3 * 2 choices of the free extents times the 3 (num_heads_q, num_heads_kv) that
+  // divide.
   EXPECT_EQ(legal, 2 * 2 * 3 * 2 * 2 * 3 * 256);
   EXPECT_EQ(illegal, 2187 * 256 - legal);
 }
@@ -211,7 +222,7 @@ TEST(CaseText, WrongLinesNameTheColumnAndAWayOut) {
   expect_refused("", {"column 1", "empty", "q=1x1x1x1 kv=1x1x1"});
   expect_refused("   ", {"column 1", "empty"});
   expect_refused("q=2x4x5",
-                 {"column 3", "'2x4x5' has 3 numbers", "q takes 4", "BATCHxQUERY_HEADS"});
+                 {"column 3", "'2x4x5' has 3 numbers", "q takes 4", "BATCHxNUM_HEADS_Q"});
   expect_refused("q=1x1x1x1 windw=1,2",
                  {"column 11", "unknown key 'windw'", "did you mean 'window'"});
   expect_refused("q=1x1x1x1 in=fp16", {"column 14", "unknown name 'fp16'", "'f16'", "bf16"});
@@ -239,7 +250,8 @@ TEST(CaseText, WrongLinesNameTheColumnAndAWayOut) {
 }
 
 TEST(CaseText, ImpossibleProblemsAreRefusedWithTheColumnOfTheirKey) {
-  expect_refused("q=1x4x1x1 kv=3x1x1", {"column 11", "kv_heads 3 does not divide query_heads 4"});
+  expect_refused("q=1x4x1x1 kv=3x1x1",
+                 {"column 11", "num_heads_kv 3 does not divide num_heads_q 4"});
   expect_refused("q=0x1x1x1", {"column 1", "batch is 0", "at least 1"});
   expect_refused("kv=1x-1x1", {"column 1", "keys is -1", "at least 0"});
   expect_refused("q=1x1x0x1", {"queries is 0"});
@@ -297,15 +309,15 @@ TEST(Nearest, FindsTypingErrorsAndAbbreviations) {
 // f is the nearest float to 1/sqrt(d) iff 1/d lies between the squares of the midpoints around f.
 // With f = n 2^-e, a midpoint is (2n +- 1) 2^-(e+1), and everything is an integer.
 TEST(DefaultScale, IsCorrectlyRounded) {
-  for (Index depth = 1; depth <= (Index{1} << 20); ++depth) {
-    const float f = default_scale(depth);
+  for (Index head_dim = 1; head_dim <= (Index{1} << 20); ++head_dim) {
+    const float f = default_scale(head_dim);
     int exponent = 0;
     const auto n = static_cast<__int128>(std::ldexp(std::frexp(f, &exponent), 24));
     const int shift = 2 * (24 - exponent + 1);  // (2n +- 1)^2 d against 2^shift
     ASSERT_LT(shift, 126);
     const __int128 one = static_cast<__int128>(1) << shift;
-    ASSERT_LE((2 * n - 1) * (2 * n - 1) * depth, one) << depth;
-    ASSERT_GE((2 * n + 1) * (2 * n + 1) * depth, one) << depth;
+    ASSERT_LE((2 * n - 1) * (2 * n - 1) * head_dim, one) << head_dim;
+    ASSERT_GE((2 * n + 1) * (2 * n + 1) * head_dim, one) << head_dim;
   }
 }
 

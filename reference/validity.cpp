@@ -78,17 +78,17 @@ Found first_of(Checks... checks) {
 
 Found extents(const Problem& p) {
   return first_of([&] { return at_least("q", "batch", p.batch, 1); },
-                  [&] { return at_least("q", "query_heads", p.query_heads, 1); },
-                  [&] { return at_least("q", "queries", p.queries, 1); },
-                  [&] { return at_least("q", "depth", p.depth, 1); },
-                  [&] { return at_least("kv", "kv_heads", p.kv_heads, 1); },
-                  [&] { return at_least("kv", "keys", p.keys, 0); },
-                  [&] { return at_least("kv", "v_depth", p.v_depth, 1); },
+                  [&] { return at_least("q", "num_heads_q", p.num_heads_q, 1); },
+                  [&] { return at_least("q", "queries", p.seqlen_q, 1); },
+                  [&] { return at_least("q", "head_dim", p.head_dim, 1); },
+                  [&] { return at_least("kv", "num_heads_kv", p.num_heads_kv, 1); },
+                  [&] { return at_least("kv", "keys", p.seqlen_kv, 0); },
+                  [&] { return at_least("kv", "head_dim_v", p.head_dim_v, 1); },
                   [&]() -> Found {
-                    if (p.query_heads % p.kv_heads == 0) return {};
-                    return Illegality{
-                        "kv", fmt::format("kv_heads {} does not divide query_heads {}", p.kv_heads,
-                                          p.query_heads)};
+                    if (p.num_heads_q % p.num_heads_kv == 0) return {};
+                    return Illegality{"kv",
+                                      fmt::format("num_heads_kv {} does not divide num_heads_q {}",
+                                                  p.num_heads_kv, p.num_heads_q)};
                   });
 }
 
@@ -98,14 +98,14 @@ Found numbers(const Problem& p) {
                                          "every error worth seeing; legal are f32, f16, bf16",
                                          name_of(p.output))};
   }
-  if (!std::isfinite(p.scale)) return Illegality{"scale", "scale is not finite"};
+  if (!std::isfinite(p.softmax_scale)) return Illegality{"scale", "scale is not finite"};
   if (!std::isfinite(p.softcap) || p.softcap < 0) {
     return Illegality{"softcap", "softcap must be finite and not negative; 0 is off"};
   }
   return first_of([&] { return at_least("window", "window_left", p.window_left, kUnbounded); },
                   [&] { return at_least("window", "window_right", p.window_right, kUnbounded); },
                   [&] { return at_least("spare", "spare_slots", p.spare_slots, 0); },
-                  [&] { return between("splits", "splits", p.splits, 1, kPartsMax); },
+                  [&] { return between("splits", "splits", p.num_splits, 1, kPartsMax); },
                   [&] { return between("chunk", "chunk", p.chunk, 1, kPartsMax); });
 }
 
@@ -117,8 +117,9 @@ Found cache(const Problem& p) {
   if (p.scales != Scales::none && (!p.cache || bytes_of(stored) != 1)) {
     return Illegality{"scales", "only an 8-bit cache has scales; say cache=e4m3, e5m2 or i8"};
   }
-  if (p.rope != Rope::none && p.depth % 2 != 0) {
-    return Illegality{"rope", fmt::format("depth is {}; columns are turned in pairs", p.depth)};
+  if (p.rope != Rope::none && p.head_dim % 2 != 0) {
+    return Illegality{"rope",
+                      fmt::format("head_dim is {}; columns are turned in pairs", p.head_dim)};
   }
   if (p.ring > 0) {
     if (p.page_size > 0 || p.spare_slots > 0) {
@@ -127,11 +128,11 @@ Found cache(const Problem& p) {
     if (p.window_left == kUnbounded || p.alignment != Alignment::bottom_right) {
       return Illegality{"ring", "a ring forgets: it needs a left window, aligned bottom_right"};
     }
-    const Index least = p.window_left > kElementsMax ? kElementsMax : p.window_left + p.queries;
+    const Index least = p.window_left > kElementsMax ? kElementsMax : p.window_left + p.seqlen_q;
     if (p.ring < least) {
       return Illegality{"ring", fmt::format("ring is {}; a left window of {} and {} queries need "
                                             "{} slots",
-                                            p.ring, p.window_left, p.queries, least)};
+                                            p.ring, p.window_left, p.seqlen_q, least)};
     }
   }
   return first_of([&] { return between("page", "page_size", p.page_size, 0, kPartsMax); },
@@ -143,22 +144,24 @@ Found cache(const Problem& p) {
 Found sizes(const Problem& p) {
   // Each at most kElementsMax + 1, so that the sum cannot overflow.
   // A page may be partly used, per batch entry, and one more is never referred to.
-  const Index slots = std::min(p.keys, kElementsMax + 1) +
+  const Index slots = std::min(p.seqlen_kv, kElementsMax + 1) +
                       std::min(p.spare_slots, kElementsMax + 1) + 2 * p.page_size + p.ring;
-  const std::string_view cache = p.spare_slots > p.keys ? "spare" : "kv";
+  const std::string_view cache = p.spare_slots > p.seqlen_kv ? "spare" : "kv";
   const Index chunk = p.chunk > 1 ? p.chunk : 0;  // the rest is counted where it is in use
-  const Index splits = p.splits > 1 ? p.splits : 0;
+  const Index splits = p.num_splits > 1 ? p.num_splits : 0;
   const Sized tensors[] = {
-      {"q", "q", elements_of({p.batch, p.query_heads, p.queries, p.depth})},
-      {cache, "k", elements_of({p.batch, p.kv_heads, slots, p.depth})},
-      {cache, "v", elements_of({p.batch, p.kv_heads, slots, p.v_depth})},
-      {"q", "o", elements_of({p.batch, p.query_heads, p.queries, p.v_depth})},
-      {"bias", "bias", elements_of({p.bias ? p.batch : 0, p.query_heads, p.queries, p.keys})},
-      {"mask", "mask", elements_of({p.mask ? p.batch : 0, p.queries, p.keys})},
-      {"chunk", "the rows of one chunk of k", elements_of({p.batch, p.kv_heads, chunk, p.depth})},
-      {"chunk", "the rows of one chunk of v", elements_of({p.batch, p.kv_heads, chunk, p.v_depth})},
+      {"q", "q", elements_of({p.batch, p.num_heads_q, p.seqlen_q, p.head_dim})},
+      {cache, "k", elements_of({p.batch, p.num_heads_kv, slots, p.head_dim})},
+      {cache, "v", elements_of({p.batch, p.num_heads_kv, slots, p.head_dim_v})},
+      {"q", "o", elements_of({p.batch, p.num_heads_q, p.seqlen_q, p.head_dim_v})},
+      {"bias", "bias", elements_of({p.bias ? p.batch : 0, p.num_heads_q, p.seqlen_q, p.seqlen_kv})},
+      {"mask", "mask", elements_of({p.mask ? p.batch : 0, p.seqlen_q, p.seqlen_kv})},
+      {"chunk", "the rows of one chunk of k",
+       elements_of({p.batch, p.num_heads_kv, chunk, p.head_dim})},
+      {"chunk", "the rows of one chunk of v",
+       elements_of({p.batch, p.num_heads_kv, chunk, p.head_dim_v})},
       {"splits", "the results of all splits",
-       elements_of({splits, p.batch, p.query_heads, p.queries, p.v_depth})},
+       elements_of({splits, p.batch, p.num_heads_q, p.seqlen_q, p.head_dim_v})},
   };
   Index together = 0;
   const Sized* largest = tensors;
@@ -184,10 +187,11 @@ std::optional<Illegality> illegality(const Problem& p) {
         return Illegality{"strided", "far says how wide gaps are; name a tensor that has them"};
       },
       [&] {
-        return lengths_fit("q_len", "query_lengths", p.query_lengths, p.batch, p.queries,
-                           "queries");
+        return lengths_fit("q_len", "seqlens_q", p.seqlens_q, p.batch, p.seqlen_q, "queries");
       },
-      [&] { return lengths_fit("kv_len", "key_lengths", p.key_lengths, p.batch, p.keys, "keys"); });
+      [&] {
+        return lengths_fit("kv_len", "seqlens_kv", p.seqlens_kv, p.batch, p.seqlen_kv, "keys");
+      });
 }
 
 std::string invalidity(const Problem& problem) {
@@ -201,12 +205,13 @@ void put_right(Problem& problem, const Problem& before) {
     lengths.resize(static_cast<std::size_t>(problem.batch), full);
     for (Index& length : lengths) length = std::min(length, full);
   };
-  fit(problem.query_lengths, problem.queries);
-  fit(problem.key_lengths, problem.keys);
+  fit(problem.seqlens_q, problem.seqlen_q);
+  fit(problem.seqlens_kv, problem.seqlen_kv);
   if (problem.strided == far_bit()) problem.strided = 0;
-  const bool scale_follows =
-      before.scale == default_scale(before.depth) && problem.scale == before.scale;
-  if (scale_follows && problem.depth > 0) problem.scale = default_scale(problem.depth);
+  const bool scale_follows = before.softmax_scale == default_scale(before.head_dim) &&
+                             problem.softmax_scale == before.softmax_scale;
+  if (scale_follows && problem.head_dim > 0)
+    problem.softmax_scale = default_scale(problem.head_dim);
 }
 
 }  // namespace attest

@@ -16,7 +16,7 @@ struct Illegality {
 std::optional<Illegality> illegality(const Problem& problem);
 
 /// Puts right what follows when `before` was edited into `problem`: lengths fit the batch and its
-/// extents, and a scale that was the default of its depth is so still.
+/// extents, and a scale that was the default of its head_dim is so still.
 void put_right(Problem& problem, const Problem& before);
 
 /// All tensors of a legal Problem together have at most this many elements, so that a line that

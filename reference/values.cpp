@@ -39,9 +39,9 @@ Extent4 scales_extent(const Problem& problem, Index slots) {
     case Scales::tensor:
       return {1, 1, 1, 1};
     case Scales::head:
-      return {1, problem.kv_heads, 1, 1};
+      return {1, problem.num_heads_kv, 1, 1};
     case Scales::token:
-      return {problem.batch, problem.kv_heads, slots, 1};
+      return {problem.batch, problem.num_heads_kv, slots, 1};
   }
   return {0, 0, 0, 0};
 }

@@ -56,15 +56,16 @@ struct VisibilityMask {
 
 /// What a Problem is computed on. k and v hold `keys` rows; spare slots are not part of the values.
 struct Values {
-  Tensor q;                      // (batch, query_heads, queries, depth)    format: input
-  Tensor k;                      // (batch, kv_heads, keys, depth)          format: cache_format
-  Tensor v;                      // (batch, kv_heads, keys, v_depth)        format: cache_format
-  std::optional<Tensor> bias;    // (batch, query_heads, queries, keys)  f32, finite or -inf
-  std::optional<Tensor> slopes;  // (1, 1, 1, query_heads)               f32
-  std::optional<Tensor> sinks;   // (1, 1, 1, query_heads)               f32
+  Tensor q;  // (batch, num_heads_q, queries, head_dim)    format: input
+  Tensor k;  // (batch, num_heads_kv, keys, head_dim)          format: cache_format
+  Tensor v;  // (batch, num_heads_kv, keys, head_dim_v)        format: cache_format
+  std::optional<Tensor> bias;          // (batch, num_heads_q, queries, keys)  f32, finite or -inf
+  std::optional<Tensor> alibi_slopes;  // (1, 1, 1, num_heads_q)               f32
+  std::optional<Tensor> sinks;         // (1, 1, 1, num_heads_q)               f32
   std::optional<VisibilityMask> mask;
   // With problem.scales: what stored k and v are multiplied by, positive and finite f32.
-  // (1, 1, 1, 1) per tensor, (1, kv_heads, 1, 1) per head, (batch, kv_heads, keys, 1) per token.
+  // (1, 1, 1, 1) per tensor, (1, num_heads_kv, 1, 1) per head, (batch, num_heads_kv, keys, 1) per
+  // token.
   std::optional<Tensor> k_scales, v_scales;
   bool operator==(const Values&) const = default;
 };

@@ -94,12 +94,12 @@ TEST(ExitCode, AnOperationThatIsOfferedButWasNeverJudgedIsTwo) {
   run.offered = {Operation::prefill, Operation::append};
   run.tallies[0] = tally("oracle_agreement", 9, 0, 9);
   run.tallies[0].redrawn = 400;
-  run.tallies[0].declines = {{"prefill: only depth 576", 407}, {"prefill: no pages", 2}};
+  run.tallies[0].declines = {{"prefill: only head_dim 576", 407}, {"prefill: no pages", 2}};
   run.tallies[1] = tally("append_writes_its_slots", 5, 0, 0);
   EXPECT_EQ(exit_code_of(run), 2);
   EXPECT_EQ(conclusion_of(run).reason,
             "prefill is offered, but oracle_agreement judged no case of it: 409 draws were "
-            "declined, 407 of them because of 'prefill: only depth 576'; draw what it accepts "
+            "declined, 407 of them because of 'prefill: only head_dim 576'; draw what it accepts "
             "(--where)");
   run.tallies[0] = tally("oracle_agreement", 9, 0, 8);
   EXPECT_EQ(exit_code_of(run), 0);
@@ -209,8 +209,8 @@ TEST(Tally, KeepsReasonsApartUntilTheyAreTooMany) {
   Observation seen;
   seen.verdict.outcome = Outcome::declined;
   count(run, 0, Case{}, seen);
-  for (std::size_t depth = 1; depth < kDeclinesMax + 5; ++depth) {
-    seen.verdict.why = std::to_string(depth);
+  for (std::size_t n = 1; n < kDeclinesMax + 5; ++n) {
+    seen.verdict.why = std::to_string(n);
     count(run, 0, Case{}, seen);
   }
   seen.verdict.why = "1";

@@ -38,12 +38,12 @@ Values rich_values() {
   values.k = Tensor(Format::f16, {2, 2, 5, 2});
   values.v = Tensor(Format::f16, {2, 2, 5, 3});
   values.bias = Tensor(Format::f32, {2, 4, 3, 5});
-  values.slopes = Tensor(Format::f32, {1, 1, 1, 4});
+  values.alibi_slopes = Tensor(Format::f32, {1, 1, 1, 4});
   values.sinks = Tensor(Format::f32, {1, 1, 1, 4});
   values.mask = VisibilityMask{2, 3, 5, std::vector<std::uint8_t>(30, 1)};
   values.mask->visible[7] = 0;
   values.bias->set(4, -INFINITY);
-  for (Tensor* tensor : {&values.q, &values.k, &values.v, &*values.slopes, &*values.sinks}) {
+  for (Tensor* tensor : {&values.q, &values.k, &values.v, &*values.alibi_slopes, &*values.sinks}) {
     for (Index flat = 0; flat < tensor->count(); ++flat) tensor->set(flat, 0.125 * flat);
   }
   values.q.set_bits(0, 0x7e55);  // a NaN with a payload

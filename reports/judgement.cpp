@@ -141,7 +141,7 @@ bool promises_all(const std::vector<double>& radius) {
 /// What is to be done where a tensor that was accepted says too little.
 std::string remedy(const Judgement& judgement) {
   if (judgement.block_would_tell) {
-    return "say block=KEYS, how many keys share one running maximum; without it the errors of a "
+    return "say kv_block=KEYS, how many keys share one running maximum; without it the errors of a "
            "rescale are allowed at every key";
   }
   if (!judgement.loose.empty()) {

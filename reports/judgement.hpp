@@ -64,7 +64,7 @@ struct Judgement {
   std::vector<RowRange> refused_rows;               // in order
   Trials trials;                                    // which wrong answers would have been refused
   std::vector<std::string> loose;     // words of the path without which a blind tensor could tell
-  bool block_would_tell = false;      // so could it if the path said block=
+  bool block_would_tell = false;      // so could it if the path said kv_block=
   std::optional<SampleTaken> sample;  // nothing: every row was judged
   std::vector<std::string> remarks;   // what the refusals may mean, and what was said in vain
 

@@ -207,8 +207,8 @@ void write_judgement_file(const std::filesystem::path& path, const Judgement& ju
       {"axes", "bhtd"}, {"problem", print(p)}, {"precision", print(judgement.path)}};
   for (const auto& [name, tensor] : tensors_of(judgement)) {
     if (!*tensor) continue;
-    std::vector<Index> shape{p.batch, p.query_heads, p.queries};
-    if (name == "o") shape.push_back(p.v_depth);
+    std::vector<Index> shape{p.batch, p.num_heads_q, p.seqlen_q};
+    if (name == "o") shape.push_back(p.head_dim_v);
     const JudgedTensor& judged = **tensor;
     for (const auto& [what, numbers] :
          {std::pair{"_margin", &judged.margin}, {"_low", &judged.low}, {"_high", &judged.high}}) {

@@ -66,7 +66,7 @@ void measure_bound(const Problem& problem, const Reply& reply, const Acceptance&
   for_each_row(problem, [&](Index b, Index h, Index i) {
     const std::size_t row = row_number(problem, b, h, i);
     if (accepted.strength[row] != strength) return;
-    for (Index c = 0; c < problem.v_depth; ++c) {
+    for (Index c = 0; c < problem.head_dim_v; ++c) {
       const Index flat = reply.o.offset(b, h, i, c);
       o.add(reply.o.at(flat), accepted.o, static_cast<std::size_t>(flat), {b, h, i, c});
     }
@@ -86,7 +86,7 @@ void measure_row(const Problem& problem, const Reply& reply, const std::vector<d
                  Index first, Cell& cell, std::vector<double>& to_rms) {
   double size = 0, square = 0, inward = 0, count = 0;
   std::vector<double> errors;
-  for (Index flat = first; flat < first + problem.v_depth; ++flat) {
+  for (Index flat = first; flat < first + problem.head_dim_v; ++flat) {
     const double true_o = truth[static_cast<std::size_t>(flat)], got = reply.o.at(flat);
     if (!std::isfinite(true_o) || !std::isfinite(got)) continue;
     const double error = got - true_o;
@@ -109,7 +109,7 @@ void measure_errors(const Problem& problem, const Values& values, const Reply& r
   ErrorTally o, lse;
   o.add(problem, values, reply.o, truth.o, margins.o);
   Problem as_o = problem;
-  as_o.v_depth = 1;
+  as_o.head_dim_v = 1;
   as_o.output = Format::f32;
   if (wants_lse(problem)) lse.add(as_o, values, reply.lse, truth.lse, margins.lse);
   cell.o = o.summary();
@@ -129,7 +129,7 @@ Margins judge(const Problem& problem, const Reply& reply, const Acceptance& acce
   Use of_lse;
   for_each_row(problem, [&](Index b, Index h, Index i) {
     Use of_row;
-    for (Index c = 0; c < problem.v_depth; ++c) {
+    for (Index c = 0; c < problem.head_dim_v; ++c) {
       const Index flat = reply.o.offset(b, h, i, c);
       judge.accepted(reply.o.at(flat), accepted.o, flat, {b, h, i, c}, "o");
       of_row.add(reply.o.at(flat), accepted.o, static_cast<std::size_t>(flat), {b, h, i, c});

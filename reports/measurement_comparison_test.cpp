@@ -23,12 +23,13 @@ Subject modelled(const Model& model, Index block = 16) {
   PrecisionPath& path = subject.description.precision;
   path.p_format = Format::bf16;
   path.exp_error = 0x1p-21;
-  path.key_block = block;  // and of the order of work nothing, so that the bound is a wide one
+  path.keys_per_rescale =
+      block;  // and of the order of work nothing, so that the bound is a wide one
   subject.prefill = [path, model](const Problem& p, const Values& values, Poison) {
     const Modelled made = model_attention(p, values, path, model);
     Reply reply;
-    reply.o = Tensor(p.output, {p.batch, p.query_heads, p.queries, p.v_depth});
-    reply.lse = Tensor(Format::f32, {p.batch, p.query_heads, p.queries, 1});
+    reply.o = Tensor(p.output, {p.batch, p.num_heads_q, p.seqlen_q, p.head_dim_v});
+    reply.lse = Tensor(Format::f32, {p.batch, p.num_heads_q, p.seqlen_q, 1});
     for (Index i = 0; i < reply.o.count(); ++i) reply.o.set(i, made.o[static_cast<std::size_t>(i)]);
     for (Index i = 0; i < reply.lse.count(); ++i)
       reply.lse.set(i, made.lse[static_cast<std::size_t>(i)]);

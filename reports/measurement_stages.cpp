@@ -12,7 +12,7 @@ namespace {
 constexpr Index kWorkMost = Index{1} << 22;
 
 Index work_of(const Problem& p) {
-  return p.batch * p.query_heads * p.queries * p.keys * (p.depth + p.v_depth);
+  return p.batch * p.num_heads_q * p.seqlen_q * p.seqlen_kv * (p.head_dim + p.head_dim_v);
 }
 
 /// The first `count` along the first axis.
@@ -30,9 +30,9 @@ void keep_sequences(Problem& p, Values& values, Index count) {
   }
   if (values.mask) {
     values.mask->batch = count;
-    values.mask->visible.resize(static_cast<std::size_t>(count * p.queries * p.keys));
+    values.mask->visible.resize(static_cast<std::size_t>(count * p.seqlen_q * p.seqlen_kv));
   }
-  for (auto* lengths : {&p.query_lengths, &p.key_lengths}) {
+  for (auto* lengths : {&p.seqlens_q, &p.seqlens_kv}) {
     if (!lengths->empty()) lengths->resize(static_cast<std::size_t>(count));
   }
   p.batch = count;
@@ -40,7 +40,7 @@ void keep_sequences(Problem& p, Values& values, Index count) {
 
 /// Rows stand where they stood, since the sequence's end is where it was.
 bool can_keep_last_rows(const Problem& p) {
-  return p.query_lengths.empty() && p.alignment == Alignment::bottom_right && !p.mask;
+  return p.seqlens_q.empty() && p.alignment == Alignment::bottom_right && !p.mask;
 }
 
 }  // namespace
@@ -50,13 +50,13 @@ std::optional<Attribution> attribution_of(Problem problem, Values values, const 
   if (work_of(problem) == 0) return std::nullopt;
   const Index sequences = kWorkMost / (work_of(problem) / problem.batch);
   if (sequences < problem.batch) keep_sequences(problem, values, std::max<Index>(1, sequences));
-  const Index rows = kWorkMost / (work_of(problem) / problem.queries);
-  if (rows < problem.queries) {
+  const Index rows = kWorkMost / (work_of(problem) / problem.seqlen_q);
+  if (rows < problem.seqlen_q) {
     if (rows == 0 || !can_keep_last_rows(problem)) return std::nullopt;
-    values.q = rows_between(values.q, problem.queries - rows, problem.queries);
+    values.q = rows_between(values.q, problem.seqlen_q - rows, problem.seqlen_q);
     if (values.bias)
-      values.bias = rows_between(*values.bias, problem.queries - rows, problem.queries);
-    problem.queries = rows;
+      values.bias = rows_between(*values.bias, problem.seqlen_q - rows, problem.seqlen_q);
+    problem.seqlen_q = rows;
   }
   Freedom freedom;
   freedom.tensor_step = tensor_step;

@@ -23,14 +23,15 @@ constexpr std::array<const char*, 6> kLabels{"cell", "call", "length", "width", 
 
 Row label_of(const Cell& cell, std::size_t number) {
   const Problem& p = cell.test_case.problem;
-  const std::string width =
-      p.depth == p.v_depth ? fmt::to_string(p.depth) : fmt::format("{}/{}", p.depth, p.v_depth);
+  const std::string width = p.head_dim == p.head_dim_v
+                                ? fmt::to_string(p.head_dim)
+                                : fmt::format("{}/{}", p.head_dim, p.head_dim_v);
   std::string formats(name_of(p.input));
   if (p.cache) formats += fmt::format("/{}", name_of(*p.cache));
   if (p.output != p.input) formats += fmt::format(">{}", name_of(p.output));
   return {fmt::to_string(number),
           std::string(name_of(cell.operation)),
-          fmt::to_string(p.keys),
+          fmt::to_string(p.seqlen_kv),
           width,
           formats,
           cell.test_case.fill};

@@ -27,7 +27,7 @@ Format read_format(const Fields& fields, std::string_view name) {
 
 Index read_part(const Fields& fields, std::string_view name) {
   if (!fields.at(name).is_string()) return fields.integer(name);
-  const auto part = part_named(fields.text(name));
+  const auto part = split_size_named(fields.text(name));
   if (!part) fields.refuse(name, "should be a number of keys, \"even\" or \"power_of_two\"");
   return *part;
 }
@@ -38,9 +38,9 @@ Json value_of(const PrecisionField& field, const Path& path) {
         using Place = decltype(place);
         if constexpr (std::is_same_v<Place, Format Path::*>) {
           return name_of(path.*place);
-        } else if constexpr (std::is_same_v<Place, PartPlace>) {
+        } else if constexpr (std::is_same_v<Place, SplitSizePlace>) {
           const Index part = path.*place.value;
-          return part < 0 ? Json(print_part(part)) : Json(part);
+          return part < 0 ? Json(print_split_size(part)) : Json(part);
         } else if constexpr (std::is_same_v<Place, double Path::*>) {
           return number_of(path.*place);
         } else {
@@ -50,20 +50,21 @@ Json value_of(const PrecisionField& field, const Path& path) {
       field.place);
 }
 
-void read_value(const PrecisionField& field, const Fields& fields, Path& path) {
+void read_value(const PrecisionField& field, std::string_view name, const Fields& fields,
+                Path& path) {
   std::visit(
       [&](auto place) {
         using Place = decltype(place);
         if constexpr (std::is_same_v<Place, Format Path::*>) {
-          path.*place = read_format(fields, field.name);
-        } else if constexpr (std::is_same_v<Place, PartPlace>) {
-          path.*place.value = read_part(fields, field.name);
+          path.*place = read_format(fields, name);
+        } else if constexpr (std::is_same_v<Place, SplitSizePlace>) {
+          path.*place.value = read_part(fields, name);
         } else if constexpr (std::is_same_v<Place, double Path::*>) {
-          path.*place = fields.number(field.name);
+          path.*place = fields.number(name);
         } else if constexpr (std::is_same_v<Place, bool Path::*>) {
-          path.*place = fields.flag(field.name);
+          path.*place = fields.flag(name);
         } else {
-          path.*place = fields.integer(field.name);
+          path.*place = fields.integer(name);
         }
       },
       field.place);
@@ -83,10 +84,12 @@ PrecisionPath read_precision(const Fields& fields) {
   PrecisionPath path;
   bool needed = true;
   for (const PrecisionField& field : precision_fields()) {
-    if (needed || fields.has(field.name)) read_value(field, fields, path);
+    const bool older = !field.also.empty() && !fields.has(field.name) && fields.has(field.also);
+    const std::string_view name = older ? field.also : field.name;
+    if (needed || fields.has(name)) read_value(field, name, fields, path);
     if (field.name == kLastOfTheFirstVersion) needed = false;
     const std::string wrong = precision_invalidity(path);
-    if (!wrong.empty()) fields.refuse(field.name, "is impossible: " + wrong);
+    if (!wrong.empty()) fields.refuse(name, "is impossible: " + wrong);
   }
   return path;
 }

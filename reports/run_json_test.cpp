@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 
+#include "reference/precision_text.hpp"
 #include "reports/formats.hpp"
 #include "reports/sample_run.hpp"
 
@@ -77,24 +78,33 @@ TEST(RunJson, WhatWasDrawnIsReadBackAndMayBeAbsent) {
 TEST(RunJson, PrecisionFromBeforeOrdersWereDeclaredIsRead) {
   const std::string text = run_json_of(sample_run());
   std::string earlier = text;
-  for (const char* later : {"sums_cast", "scales_in_p", "lazy", "p_shift", "block", "streams",
-                            "falling", "part", "in_order", "sum_lanes"}) {
+  for (const char* later : {"row_sum_of_rounded_p", "v_scale_in_p", "rescale_threshold_log2",
+                            "p_scale_log2", "kv_block", "interleaved_accumulators",
+                            "kv_blocks_descending", "split_size", "in_order", "partial_row_sums"}) {
     earlier =
         replaced(earlier, "\"" + std::string(later) + "\"", "\"was_" + std::string(later) + "\"");
   }
   PrecisionPath path = sample_run().precision;
-  path.falling = false;
-  path.part = 0;
+  path.kv_blocks_descending = false;
+  path.split_size = 0;
   EXPECT_EQ(run_of_json(earlier, "run.json").precision, path);
+  std::string renamed = text;
+  for (const PrecisionField& field : precision_fields()) {
+    if (field.also.empty()) continue;
+    renamed = replaced(renamed, "\"" + std::string(field.name) + "\"",
+                       "\"" + std::string(field.also) + "\"");
+  }
+  EXPECT_EQ(run_of_json(renamed, "run.json").precision, sample_run().precision);
   EXPECT_NE(
       refusal(replaced(text, "\"p_format\"", "\"was\"")).find("precision: p_format is missing"),
       std::string::npos);
-  EXPECT_NE(refusal(replaced(text, "\"key_block\": 64", "\"key_block\": 0"))
-                .find("precision: key_block is impossible: key_block is 0; legal are"),
-            std::string::npos);
   EXPECT_NE(
-      refusal(replaced(text, "\"power_of_two\"", "\"power\"")).find("precision: part should be"),
+      refusal(replaced(text, "\"keys_per_rescale\": 64", "\"keys_per_rescale\": 0"))
+          .find("precision: keys_per_rescale is impossible: keys_per_rescale is 0; legal are"),
       std::string::npos);
+  EXPECT_NE(refusal(replaced(text, "\"power_of_two\"", "\"power\""))
+                .find("precision: split_size should be"),
+            std::string::npos);
   EXPECT_NE(refusal(replaced(text, "\"bf16\"", "\"bf15\"")).find("precision: p_format \"bf15\""),
             std::string::npos);
 }

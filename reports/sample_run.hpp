@@ -64,10 +64,10 @@ inline Run sample_run() {
   run.next_index = 42;
   run.precision.p_format = Format::bf16;
   run.precision.exp_error = 0x1p-22;
-  run.precision.key_block = 64;
+  run.precision.keys_per_rescale = 64;
   run.precision.tensor_step = 8;
-  run.precision.falling = true;
-  run.precision.part = kPowerOfTwoParts;
+  run.precision.kv_blocks_descending = true;
+  run.precision.split_size = kPowerOfTwoSplits;
   run.tallies = {
       sample_tally("oracle_agreement", "O and LSE lie within the bound around the truth.", 1200, 3,
                    7, 0),
@@ -80,7 +80,7 @@ inline Run sample_run() {
       parse_case("q=1x2x5x64 kv=1x7x32 in=f16 out=f16 causal fill=sink seed=9");
   run.tallies[0].margin_where = {0, 1, 4, 31};
   run.tallies[0].declines = {{"prefill: softcap | sinks are not built", 5},
-                             {"prefill: depth 65 is no multiple of 8", 2}};
+                             {"prefill: head_dim 65 is no multiple of 8", 2}};
   run.tallies[0].redrawn = 5;
   run.tallies[0].declines["prefill: keys 65 are no multiple of 16"] = 5;
   run.tallies[2].declines = {{"append is not offered", 5}};

@@ -259,23 +259,23 @@ class Reader {
   void read_values(TensorsFile& file) const {
     const Problem& p = file.problem;
     Values& values = file.values;
-    values.q = shaped("q", {p.batch, p.query_heads, p.queries, p.depth}, p.input);
-    values.k = shaped("k", {p.batch, p.kv_heads, p.keys, p.depth}, cache_format(p));
-    values.v = shaped("v", {p.batch, p.kv_heads, p.keys, p.v_depth}, cache_format(p));
+    values.q = shaped("q", {p.batch, p.num_heads_q, p.seqlen_q, p.head_dim}, p.input);
+    values.k = shaped("k", {p.batch, p.num_heads_kv, p.seqlen_kv, p.head_dim}, cache_format(p));
+    values.v = shaped("v", {p.batch, p.num_heads_kv, p.seqlen_kv, p.head_dim_v}, cache_format(p));
     if (p.scales != Scales::none) {
       values.k_scales = read_scales("k_scales", p);
       values.v_scales = read_scales("v_scales", p);
     }
-    if (p.bias) values.bias = read_bias({p.batch, p.query_heads, p.queries, p.keys});
-    if (p.alibi) values.slopes = per_head("slopes", p.query_heads);
-    if (p.sinks) values.sinks = per_head("sinks", p.query_heads);
+    if (p.bias) values.bias = read_bias({p.batch, p.num_heads_q, p.seqlen_q, p.seqlen_kv});
+    if (p.alibi) values.alibi_slopes = per_head("slopes", p.num_heads_q);
+    if (p.sinks) values.sinks = per_head("sinks", p.num_heads_q);
     if (p.mask) values.mask = read_mask(p);
   }
 
   /// (1, 1, 1, 1), (1, H, 1, 1) or (B, H, T, 1), as `scales` says.
   Tensor read_scales(std::string_view name, const Problem& p) const {
     const StoredTensor& stored = needed(name, "which the Problem says is there");
-    const Extent4 extent = scales_extent(p, p.keys);
+    const Extent4 extent = scales_extent(p, p.seqlen_kv);
     if (extents_of(stored, {}, where(name)) != extent) {
       throw Error(fmt::format("{}: shape {} does not fit scales={}, which needs {}", where(name),
                               shape_text(stored.shape), name_of(p.scales),
@@ -325,8 +325,9 @@ class Reader {
                       "as a bias of 0 and -inf instead",
                       where("mask"), shape_text(stored.shape)));
     }
-    const Tensor numbers = broadcast_of(stored, {p.batch, 1, p.queries, p.keys}, where("mask"));
-    VisibilityMask mask{p.batch, p.queries, p.keys, {}};
+    const Tensor numbers =
+        broadcast_of(stored, {p.batch, 1, p.seqlen_q, p.seqlen_kv}, where("mask"));
+    VisibilityMask mask{p.batch, p.seqlen_q, p.seqlen_kv, {}};
     mask.visible.resize(static_cast<std::size_t>(numbers.count()));
     for (Index flat = 0; flat < numbers.count(); ++flat) {
       const double number = numbers.at(flat);
@@ -340,7 +341,7 @@ class Reader {
   }
 
   std::vector<double> answer(const StoredTensor& o, const Problem& p) const {
-    const Extent4 extent{p.batch, p.query_heads, p.queries, p.v_depth};
+    const Extent4 extent{p.batch, p.num_heads_q, p.seqlen_q, p.head_dim_v};
     if (extents_of(o, order_, where("o")) != extent) {
       throw Error(fmt::format(
           "{}: shape {} is not that of the output, (batch, head, row, column) = {}{}", where("o"),
@@ -355,10 +356,10 @@ class Reader {
     const bool trailing = lse.shape.size() == 4 && lse.shape[3] == 1;
     if (!trailing) lse.shape.push_back(1);
     if (lse.shape.size() > 4 ||
-        extents_of(lse, {}, where("lse")) != Extent4{p.batch, p.query_heads, p.queries, 1}) {
+        extents_of(lse, {}, where("lse")) != Extent4{p.batch, p.num_heads_q, p.seqlen_q, 1}) {
       const bool swapped =
           lse.shape.size() <= 4 &&
-          extents_of(lse, {}, where("lse")) == Extent4{p.batch, p.queries, p.query_heads, 1};
+          extents_of(lse, {}, where("lse")) == Extent4{p.batch, p.seqlen_q, p.num_heads_q, 1};
       throw Error(fmt::format("{}: shape {} is not (batch, head, query){}", where("lse"), text,
                               !swapped                   ? ""
                               : order_.rows_before_heads ? "; lse has heads before rows always"

@@ -57,7 +57,7 @@ std::vector<float> ramp(std::size_t count) {
   return numbers;
 }
 
-/// 2 queries, 3 keys, depth 2, v_depth 1, one head.
+/// 2 queries, 3 keys, head_dim 2, head_dim_v 1, one head.
 Builder small() {
   Builder file;
   return file.f32("q", {2, 2}, ramp(4)).f32("k", {3, 2}, ramp(6)).f32("v", {3, 1}, ramp(3));
@@ -69,7 +69,7 @@ Builder small() {
 TEST(TensorsFile, ExtentsFollowFromShapes) {
   const TensorsFile file = small().read();
   EXPECT_EQ(file.problem, parse_problem("q=1x1x2x2 kv=1x3x1"));
-  EXPECT_EQ(file.problem.scale, default_scale(2));
+  EXPECT_EQ(file.problem.softmax_scale, default_scale(2));
   EXPECT_EQ(file.values.k.at(0, 0, 2, 1), 5);
   EXPECT_EQ(file.names.size(), 3U);
   EXPECT_FALSE(file.o.has_value());
@@ -103,9 +103,9 @@ TEST(TensorsFile, RowsMayComeBeforeHeads) {
 TEST(TensorsFile, TheCommandLineOverridesTheMetadata) {
   Builder file = small();
   file.say("problem", "q=1x1x2x2 kv=1x3x1 causal scale=0.5");
-  EXPECT_EQ(file.read().problem.scale, 0.5F);
+  EXPECT_EQ(file.read().problem.softmax_scale, 0.5F);
   const Problem problem = file.read("scale=0.125 align=top_left").problem;
-  EXPECT_EQ(problem.scale, 0.125F);
+  EXPECT_EQ(problem.softmax_scale, 0.125F);
   EXPECT_TRUE(problem.causal);
   EXPECT_EQ(problem.alignment, Alignment::top_left);
 }
@@ -190,7 +190,7 @@ TEST(TensorsFile, SinksAndSlopesAreOnePerHead) {
   EXPECT_TRUE(read.problem.sinks);
   EXPECT_TRUE(read.problem.alibi);
   EXPECT_EQ(read.values.sinks->at(1), 1.5);
-  EXPECT_EQ(read.values.slopes->at(1), 0.125);
+  EXPECT_EQ(read.values.alibi_slopes->at(1), 0.125);
   EXPECT_REFUSED(small().refusal("alibi"), "holds no tensor slopes");
 }
 
@@ -294,7 +294,7 @@ TEST(TensorsFile, LengthsMayBeTensors) {
   file.f32("v", {2, 1, 4, 1}, ramp(8)).add<std::int32_t>("kv_len", Dtype::I32, {2}, {4, 2});
   file.add<std::int64_t>("q_len", Dtype::I64, {2}, {0, 3});
   EXPECT_EQ(file.read().problem, parse_problem("q=2x1x3x1 kv=1x4x1 q_len=0,3 kv_len=4,2"));
-  EXPECT_EQ(file.read("kv_len=1,1").problem.key_lengths, (std::vector<Index>{1, 1}));
+  EXPECT_EQ(file.read("kv_len=1,1").problem.seqlens_kv, (std::vector<Index>{1, 1}));
   Builder wrong = small();
   wrong.add<std::int32_t>("kv_len", Dtype::I32, {1}, {4});
   EXPECT_REFUSED(wrong.refusal(), "kv_len=4");

@@ -32,7 +32,8 @@ Safetensors content_of(const Problem& problem, const Values& values) {
     content.tensors.push_back(stored("v_scales", *values.v_scales));
   }
   if (problem.bias && values.bias) content.tensors.push_back(stored("bias", *values.bias));
-  if (problem.alibi && values.slopes) content.tensors.push_back(stored("slopes", *values.slopes));
+  if (problem.alibi && values.alibi_slopes)
+    content.tensors.push_back(stored("slopes", *values.alibi_slopes));
   if (problem.sinks && values.sinks) content.tensors.push_back(stored("sinks", *values.sinks));
   if (problem.mask && values.mask) {
     const VisibilityMask& mask = *values.mask;

@@ -43,7 +43,7 @@ __device__ float score(const Arguments& x, const Place& p) {
   const float* k = x.k.at(p.b, p.h / x.group, p.j);
   float sum = 0;
   for (int c = 0; c < x.head_dim; ++c) sum += q[c] * k[c];
-  return sum * x.scale;
+  return sum * x.softmax_scale;
 }
 
 __global__ void find_maxima(Arguments x) {
@@ -108,20 +108,20 @@ __global__ void divide(Arguments x) {
 const char* declines(uint32_t, const AttestProblem* p) {
   if (const char* why = stranger::beyond_plain(*p)) return why;
   if (const char* why = stranger::beyond_dense(*p)) return why;
-  if (p->flags & ATTEST_QUERY_LENGTHS) return "queries of one length";
+  if (p->flags & ATTEST_SEQLENS_Q) return "queries of one length";
   if (p->input != ATTEST_F32 || p->output != ATTEST_F32) return "f32 only";
-  if (p->depth > kMostColumns || p->v_depth > kMostColumns) return "widths to 128";
+  if (p->head_dim > kMostColumns || p->head_dim_v > kMostColumns) return "widths to 128";
   if (p->flags & ATTEST_CAUSAL && p->alignment != ATTEST_BOTTOM_RIGHT) return "bottom right only";
   if (p->empty_lse != ATTEST_EMPTY_LSE_MINUS_INF) return "the LSE of an empty row is -inf";
   return nullptr;
 }
 
 int64_t rows_of_problem(const AttestProblem& p) {
-  return p.batch * p.query_heads * p.queries;
+  return p.batch * p.num_heads_q * p.seqlen_q;
 }
 
 int64_t scratch_bytes(uint32_t, const AttestProblem* p) {
-  return rows_of_problem(*p) * (2 + p->v_depth) * 4;
+  return rows_of_problem(*p) * (2 + p->head_dim_v) * 4;
 }
 
 int32_t attention(const AttestAttention* a) {
@@ -132,14 +132,14 @@ int32_t attention(const AttestAttention* a) {
   x.row_max = static_cast<int*>(a->scratch);
   x.row_sum = reinterpret_cast<float*>(x.row_max + rows);
   x.acc = x.row_sum + rows;
-  x.lengths = static_cast<const int32_t*>(a->key_lengths.data);
+  x.lengths = static_cast<const int32_t*>(a->seqlens_kv.data);
   const auto stream = static_cast<cudaStream_t>(a->stream);
   // 0x80 in every byte lies below all that rising() gives, NaN apart.
   cudaMemsetAsync(x.row_max, 0x80, rows * 4, stream);
 #if FAULT == 3  // sums begin with what scratch held
   cudaMemsetAsync(x.row_sum, 0, rows * 4, stream);
 #else
-  cudaMemsetAsync(x.row_sum, 0, rows * (1 + p.v_depth) * 4, stream);
+  cudaMemsetAsync(x.row_sum, 0, rows * (1 + p.head_dim_v) * 4, stream);
 #endif
   const dim3 grid(static_cast<unsigned>(rows), (x.seqlen_kv + kPart - 1) / kPart);
   if (grid.y > 0) {

@@ -34,7 +34,7 @@ static bf16* row_of(const DLTensor* x, int64_t b, int64_t h, int64_t i) {
 
 static int visible(const AttestAttention* a, int64_t b, int64_t i, int64_t j) {
   const AttestProblem* p = &a->problem;
-  const int64_t diagonal = p->alignment == ATTEST_BOTTOM_RIGHT ? p->keys - p->queries : 0;
+  const int64_t diagonal = p->alignment == ATTEST_BOTTOM_RIGHT ? p->seqlen_kv - p->seqlen_q : 0;
   if ((p->flags & ATTEST_CAUSAL) != 0 && j > i + diagonal) return 0;
   if (a->mask.data == NULL) return 1;
   return ((const uint8_t*)a->mask.data)[b * a->mask.strides[0] + i * a->mask.strides[1] + j] != 0;
@@ -42,16 +42,16 @@ static int visible(const AttestAttention* a, int64_t b, int64_t i, int64_t j) {
 
 static void attend_row(const AttestAttention* a, int64_t b, int64_t h, int64_t i, float* scores) {
   const AttestProblem* p = &a->problem;
-  const int64_t kv_head = h / (p->query_heads / p->kv_heads);
+  const int64_t kv_head = h / (p->num_heads_q / p->num_heads_kv);
   const bf16* q = row_of(&a->q, b, h, i);
   bf16* o = row_of(&a->o, b, h, i);
   float largest = -INFINITY, total = 0;
   int empty = 1; /* a row of NaN is not */
-  for (int64_t j = 0; j < p->keys; ++j) {
+  for (int64_t j = 0; j < p->seqlen_kv; ++j) {
     const bf16* k = row_of(&a->k, b, kv_head, j);
     float sum = 0;
-    for (int64_t c = 0; c < p->depth; ++c) sum += wide(q[c]) * wide(k[c]);
-    sum *= p->scale;
+    for (int64_t c = 0; c < p->head_dim; ++c) sum += wide(q[c]) * wide(k[c]);
+    sum *= p->softmax_scale;
     if (a->bias.data != NULL) {
       const float* bias =
           (const float*)a->bias.data + b * a->bias.strides[0] + h * a->bias.strides[1];
@@ -65,36 +65,36 @@ static void attend_row(const AttestAttention* a, int64_t b, int64_t h, int64_t i
     if (scores[j] > largest) largest = scores[j];
     if (scores[j] != -INFINITY) empty = 0;
   }
-  for (int64_t j = 0; j < p->keys; ++j) {
+  for (int64_t j = 0; j < p->seqlen_kv; ++j) {
     scores[j] = empty ? 0 : expf(scores[j] - largest);
     total += scores[j];
   }
-  for (int64_t j = 0; j < p->keys; ++j) {
+  for (int64_t j = 0; j < p->seqlen_kv; ++j) {
     scores[j] = empty ? 0 : scores[j] / total;
 #if FAULT == 2 /* small shares are dropped */
     if (scores[j] < 0.01F) scores[j] = 0;
 #endif
     scores[j] = wide(narrow(scores[j]));
   }
-  for (int64_t c = 0; c < p->v_depth; ++c) {
+  for (int64_t c = 0; c < p->head_dim_v; ++c) {
     float sum = 0;
-    for (int64_t j = 0; j < p->keys; ++j) {
+    for (int64_t j = 0; j < p->seqlen_kv; ++j) {
       if (scores[j] != 0) sum += scores[j] * wide(row_of(&a->v, b, kv_head, j)[c]);
     }
     o[c] = narrow(sum);
   }
 #if FAULT == 3 /* an odd last column is left alone */
-  if (p->v_depth % 2 == 1 && p->v_depth > 1) o[p->v_depth - 1] = o[p->v_depth - 2];
+  if (p->head_dim_v % 2 == 1 && p->head_dim_v > 1) o[p->head_dim_v - 1] = o[p->head_dim_v - 2];
 #endif
 }
 
 static int32_t attend(const AttestAttention* a) {
   const AttestProblem* p = &a->problem;
-  float* scores = malloc(sizeof(float) * (size_t)(p->keys + 1));
+  float* scores = malloc(sizeof(float) * (size_t)(p->seqlen_kv + 1));
   if (scores == NULL) return 1;
   for (int64_t b = 0; b < p->batch; ++b) {
-    for (int64_t h = 0; h < p->query_heads; ++h) {
-      for (int64_t i = 0; i < p->queries; ++i) attend_row(a, b, h, i, scores);
+    for (int64_t h = 0; h < p->num_heads_q; ++h) {
+      for (int64_t i = 0; i < p->seqlen_q; ++i) attend_row(a, b, h, i, scores);
     }
   }
   free(scores);
@@ -103,7 +103,7 @@ static int32_t attend(const AttestAttention* a) {
 
 static const char* declines(uint32_t operation, const AttestProblem* p) {
   (void)operation;
-  if ((p->flags & (ATTEST_ALIBI | ATTEST_SINKS | ATTEST_LENGTHS)) != 0) {
+  if ((p->flags & (ATTEST_ALIBI | ATTEST_SINKS | ATTEST_SEQLENS)) != 0) {
     return "no ALiBi, sinks or lengths";
   }
   if (p->lse_base != ATTEST_LSE_NONE) return "no LSE";
@@ -128,7 +128,7 @@ const AttestSubject* attest_subject(uint32_t abi_version) {
       .precision = {.abi_version = ATTEST_ABI_VERSION,
                     .struct_bytes = sizeof(AttestPrecision),
                     .p_format = ATTEST_BF16,
-                    .key_block = 1,
+                    .keys_per_rescale = 1,
                     /* expf of glibc: below 1 ulp, which is at most 2^-23 of the number */
                     .exp_error = 0x1p-23,
                     .normalize_before_cast = 1},

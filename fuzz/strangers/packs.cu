@@ -118,8 +118,9 @@ unsigned blocks_for(int64_t count) {
 }
 
 int64_t scratch_bytes(uint32_t, const AttestProblem* p) {
-  const int64_t q = p->batch * p->query_heads * p->queries, k = p->batch * p->kv_heads * p->keys;
-  return 4 * (q * (p->depth + p->v_depth) + k * (p->depth + p->v_depth));
+  const int64_t q = p->batch * p->num_heads_q * p->seqlen_q,
+                k = p->batch * p->num_heads_kv * p->seqlen_kv;
+  return 4 * (q * (p->head_dim + p->head_dim_v) + k * (p->head_dim + p->head_dim_v));
 }
 
 template <class Number>
@@ -131,7 +132,7 @@ int32_t run(const AttestAttention* a) {
   const DLTensor* inputs[3] = {&a->q, &a->k, &a->v};
   for (int n = 0; n < 3; ++n) {
     const DLTensor& x = *inputs[n];
-    const int64_t rows = n == 0 ? p.queries : p.keys;
+    const int64_t rows = n == 0 ? p.seqlen_q : p.seqlen_kv;
     const int64_t count = x.shape[0] * x.shape[1] * rows * x.shape[3];
     packed[n] = at;
     at += count;
@@ -140,22 +141,22 @@ int32_t run(const AttestAttention* a) {
         stranger::rows_of<const Number>(x), packed[n], static_cast<int>(x.shape[1]),
         static_cast<int>(rows), static_cast<int>(x.shape[3]), count);
   }
-  if (const int64_t rows = p.batch * p.query_heads * p.queries; rows > 0) {
-    const Extents e{static_cast<int>(p.query_heads),
-                    static_cast<int>(p.kv_heads),
-                    static_cast<int>(p.queries),
-                    static_cast<int>(p.keys),
-                    static_cast<int>(p.depth),
-                    static_cast<int>(p.v_depth),
+  if (const int64_t rows = p.batch * p.num_heads_q * p.seqlen_q; rows > 0) {
+    const Extents e{static_cast<int>(p.num_heads_q),
+                    static_cast<int>(p.num_heads_kv),
+                    static_cast<int>(p.seqlen_q),
+                    static_cast<int>(p.seqlen_kv),
+                    static_cast<int>(p.head_dim),
+                    static_cast<int>(p.head_dim_v),
                     (p.flags & ATTEST_CAUSAL) != 0,
                     p.alignment == ATTEST_TOP_LEFT,
-                    p.scale};
+                    p.softmax_scale};
     attend<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(
         packed[0], packed[1], packed[2], at, stranger::rows_of<float>(a->lse), e);
     const int64_t count = count_of(a->o);
     unpack<Number><<<blocks_for(count), kThreads, 0, stream>>>(
-        at, stranger::rows_of<Number>(a->o), static_cast<int>(p.query_heads),
-        static_cast<int>(p.queries), static_cast<int>(p.v_depth), count);
+        at, stranger::rows_of<Number>(a->o), static_cast<int>(p.num_heads_q),
+        static_cast<int>(p.seqlen_q), static_cast<int>(p.head_dim_v), count);
   }
   return stranger::launched("attend");
 }
@@ -167,11 +168,11 @@ int32_t prefill(const AttestAttention* a) {
 const char* declines(uint32_t, const AttestProblem* p) {
   if (const char* why = stranger::beyond_plain(*p)) return why;
   if (const char* why = stranger::beyond_dense(*p)) return why;
-  if (p->flags & ATTEST_LENGTHS) return "sequences of one length";
+  if (p->flags & ATTEST_SEQLENS) return "sequences of one length";
   if (p->input != p->output || (p->input != ATTEST_F32 && p->input != ATTEST_F16)) {
     return "f32 or f16, in and out";
   }
-  if (p->depth > 64 || p->v_depth > 64) return "widths to 64";
+  if (p->head_dim > 64 || p->head_dim_v > 64) return "widths to 64";
   if (p->empty_lse != ATTEST_EMPTY_LSE_MINUS_INF) return "the LSE of an empty row is -inf";
   return nullptr;
 }

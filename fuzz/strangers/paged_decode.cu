@@ -53,7 +53,7 @@ __global__ void paged_attention(Arguments x) {
     float z = 0;
     for (int c = 0; c < kHeadDim / 32; ++c) z += q_part[c] * __bfloat162float(k[c * 32 + lane]);
     for (int step = 16; step > 0; step /= 2) z += __shfl_xor_sync(~0u, z, step);
-    z *= x.scale;
+    z *= x.softmax_scale;
     if (lane == 0) scores[j] = z;
     largest = fmaxf(largest, z);
   }
@@ -85,10 +85,10 @@ const char* declines(uint32_t, const AttestProblem* p) {
   }
   if (p->flags & ATTEST_CAUSAL && p->alignment != ATTEST_BOTTOM_RIGHT) return "bottom right only";
   if (p->scales != ATTEST_SCALES_NONE) return "no scales";
-  if (p->depth != kHeadDim || p->v_depth != kHeadDim) return "head width 128 only";
+  if (p->head_dim != kHeadDim || p->head_dim_v != kHeadDim) return "head width 128 only";
   if (p->page_size != kPage) return "pages of 16 tokens only";
-  if (p->queries != 1 || p->flags & ATTEST_QUERY_LENGTHS) return "one query per sequence";
-  if (p->keys > 8192) return "8192 keys at most";
+  if (p->seqlen_q != 1 || p->flags & ATTEST_SEQLENS_Q) return "one query per sequence";
+  if (p->seqlen_kv > 8192) return "8192 keys at most";
   if (p->lse_base != ATTEST_LSE_NONE) return "no LSE";
   return nullptr;
 }
@@ -97,10 +97,10 @@ int32_t decode(const AttestAttention* a) {
   const AttestProblem& p = a->problem;
   Arguments x{stranger::attention_of<__nv_bfloat16>(*a)};
   x.pages = static_cast<const int32_t*>(a->block_table.data);
-  x.lengths = static_cast<const int32_t*>(a->key_lengths.data);
+  x.lengths = static_cast<const int32_t*>(a->seqlens_kv.data);
   x.table_pitch = a->block_table.strides[0];
-  const dim3 grid(static_cast<unsigned>(p.query_heads), static_cast<unsigned>(p.batch));
-  paged_attention<<<grid, kThreads, static_cast<size_t>(p.keys) * sizeof(float),
+  const dim3 grid(static_cast<unsigned>(p.num_heads_q), static_cast<unsigned>(p.batch));
+  paged_attention<<<grid, kThreads, static_cast<size_t>(p.seqlen_kv) * sizeof(float),
                     static_cast<cudaStream_t>(a->stream)>>>(x);
   return stranger::launched("paged_attention");
 }

@@ -9,14 +9,14 @@ constexpr int kWarps = 4, kMostColumns = 128, kBlocks = 8;
 
 struct Arguments : stranger::Attention<float> {
   unsigned* next;
-  const int32_t *query_lengths, *key_lengths;
+  const int32_t *seqlens_q, *seqlens_kv;
   int tiles;
 };
 
 __device__ void attend_row(const Arguments& x, int64_t b, int h, int i) {
   const int lane = threadIdx.x % 32;
-  const int queries = x.query_lengths == nullptr ? x.seqlen_q : x.query_lengths[b];
-  const int keys = x.key_lengths == nullptr ? x.seqlen_kv : x.key_lengths[b];
+  const int queries = x.seqlens_q == nullptr ? x.seqlen_q : x.seqlens_q[b];
+  const int keys = x.seqlens_kv == nullptr ? x.seqlen_kv : x.seqlens_kv[b];
   if (i >= queries) return;
 #if FAULT == 2  // the diagonal is that of the longest sequence
   const int diagonal = x.seqlen_kv - x.seqlen_q;
@@ -37,7 +37,7 @@ __device__ void attend_row(const Arguments& x, int64_t b, int h, int i) {
         const float4 right = *reinterpret_cast<const float4*>(k + c);
         z += left.x * right.x + left.y * right.y + left.z * right.z + left.w * right.w;
       }
-      z *= x.scale;
+      z *= x.softmax_scale;
     }
     float largest = fmaxf(row_max, z);
     for (int step = 16; step > 0; step /= 2) {
@@ -89,7 +89,8 @@ const char* declines(uint32_t, const AttestProblem* p) {
   if (const char* why = stranger::beyond_plain(*p)) return why;
   if (const char* why = stranger::beyond_dense(*p)) return why;
   if (p->input != ATTEST_F32 || p->output != ATTEST_F32) return "f32 only";
-  if (p->depth > kMostColumns || p->v_depth > kMostColumns || p->depth % 4 || p->v_depth % 4) {
+  if (p->head_dim > kMostColumns || p->head_dim_v > kMostColumns || p->head_dim % 4 ||
+      p->head_dim_v % 4) {
     return "widths that are multiples of 4, to 128";
   }
   if (p->flags & ATTEST_CAUSAL && p->alignment != ATTEST_BOTTOM_RIGHT) return "bottom right only";
@@ -105,9 +106,9 @@ int32_t prefill(const AttestAttention* a) {
   const AttestProblem& p = a->problem;
   Arguments x{stranger::attention_of<float>(*a)};
   x.next = static_cast<unsigned*>(a->scratch);
-  x.query_lengths = static_cast<const int32_t*>(a->query_lengths.data);
-  x.key_lengths = static_cast<const int32_t*>(a->key_lengths.data);
-  x.tiles = static_cast<int>(p.batch * p.query_heads * ((p.queries + kWarps - 1) / kWarps));
+  x.seqlens_q = static_cast<const int32_t*>(a->seqlens_q.data);
+  x.seqlens_kv = static_cast<const int32_t*>(a->seqlens_kv.data);
+  x.tiles = static_cast<int>(p.batch * p.num_heads_q * ((p.seqlen_q + kWarps - 1) / kWarps));
   if (x.tiles == 0) return 0;
   const auto stream = static_cast<cudaStream_t>(a->stream);
   cudaMemsetAsync(x.next, 0, sizeof(unsigned), stream);

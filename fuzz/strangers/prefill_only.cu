@@ -13,7 +13,7 @@ struct Arguments {
   __half* o;
   int num_heads_q, num_heads_kv, seqlen_q, seqlen_kv, rows;
   int64_t kv_rows;  // that exist per head, used or not
-  float scale;
+  float softmax_scale;
 };
 
 __global__ void context_attention(Arguments x) {
@@ -49,7 +49,7 @@ __global__ void context_attention(Arguments x) {
 #if FAULT == 1  // the scale that everybody uses, whatever was asked for
       z = sum * 0.08838834764F;
 #else
-      z = sum * x.scale;
+      z = sum * x.softmax_scale;
 #endif
     }
     float largest = fmaxf(row_max, z);
@@ -82,9 +82,9 @@ __global__ void context_attention(Arguments x) {
 const char* declines(uint32_t, const AttestProblem* p) {
   if (const char* why = stranger::beyond_plain(*p)) return why;
   if (const char* why = stranger::beyond_dense(*p)) return why;
-  if (p->flags & ATTEST_LENGTHS) return "sequences of one length";
+  if (p->flags & ATTEST_SEQLENS) return "sequences of one length";
   if (p->input != ATTEST_F16 || p->output != ATTEST_F16) return "f16 only";
-  if (p->depth != kHeadDim || p->v_depth != kHeadDim) return "head width 128 only";
+  if (p->head_dim != kHeadDim || p->head_dim_v != kHeadDim) return "head width 128 only";
   if (!(p->flags & ATTEST_CAUSAL) || p->alignment != ATTEST_BOTTOM_RIGHT) return "causal only";
   if (p->lse_base != ATTEST_LSE_NONE) return "no LSE";
   if (p->layout != ATTEST_LAYOUT_BHTD || p->strided != 0) return "contiguous (b, h, n, d) only";
@@ -93,19 +93,19 @@ const char* declines(uint32_t, const AttestProblem* p) {
 
 int32_t prefill(const AttestAttention* a) {
   const AttestProblem& p = a->problem;
-  const int rows = static_cast<int>(p.batch * p.query_heads * p.queries);
+  const int rows = static_cast<int>(p.batch * p.num_heads_q * p.seqlen_q);
   if (rows == 0) return 0;
   const Arguments x{static_cast<const __half*>(a->q.data),
                     static_cast<const __half*>(a->k.data),
                     static_cast<const __half*>(a->v.data),
                     static_cast<__half*>(a->o.data),
-                    static_cast<int>(p.query_heads),
-                    static_cast<int>(p.kv_heads),
-                    static_cast<int>(p.queries),
-                    static_cast<int>(p.keys),
+                    static_cast<int>(p.num_heads_q),
+                    static_cast<int>(p.num_heads_kv),
+                    static_cast<int>(p.seqlen_q),
+                    static_cast<int>(p.seqlen_kv),
                     rows,
                     a->k.shape[2],
-                    p.scale};
+                    p.softmax_scale};
   context_attention<<<(rows + kWarps - 1) / kWarps, kWarps * 32, 0,
                       static_cast<cudaStream_t>(a->stream)>>>(x);
   return stranger::launched("context_attention");

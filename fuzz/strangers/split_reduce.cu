@@ -12,7 +12,7 @@ constexpr int kHeadDim = 64, kThreads = kHeadDim;
 struct Arguments : stranger::Attention<__half> {
   float* parts;  // (row, split, 64 sums, maximum, sum of weights)
   const int32_t* lengths;
-  int splits;
+  int num_splits;
 };
 constexpr int kPart = kHeadDim + 2;
 
@@ -33,15 +33,15 @@ __device__ float exponential(float x) {
 __global__ void attend_part(Arguments x) {
   __shared__ float products[kThreads];
   const Row row = row_of(x, blockIdx.x);
-  const int size = (row.length + x.splits - 1) / x.splits, c = threadIdx.x;
+  const int size = (row.length + x.num_splits - 1) / x.num_splits, c = threadIdx.x;
 #if FAULT == 1  // the last part ends where the longest sequence does
   const int begin = blockIdx.y * size,
-            end = blockIdx.y + 1 == x.splits ? x.seqlen_kv : begin + size;
+            end = blockIdx.y + 1 == x.num_splits ? x.seqlen_kv : begin + size;
 #else
   const int begin = min(row.length, static_cast<int>(blockIdx.y) * size);
   const int end = min(row.length, begin + size);
 #endif
-  const float q = __half2float(x.q.at(row.b, row.h, row.i)[c]) * x.scale;
+  const float q = __half2float(x.q.at(row.b, row.h, row.i)[c]) * x.softmax_scale;
   float largest = -INFINITY, sum = 0, acc = 0;
   for (int j = begin; j < end; ++j) {
     products[c] = q * __half2float(x.k.at(row.b, row.h / x.group, j)[c]);
@@ -58,7 +58,7 @@ __global__ void attend_part(Arguments x) {
     acc = acc * rescale + weight * __half2float(x.v.at(row.b, row.h / x.group, j)[c]);
     largest = higher;
   }
-  float* part = x.parts + (blockIdx.x * static_cast<int64_t>(x.splits) + blockIdx.y) * kPart;
+  float* part = x.parts + (blockIdx.x * static_cast<int64_t>(x.num_splits) + blockIdx.y) * kPart;
   part[c] = acc;
   if (c == 0) {
     part[kHeadDim] = largest;
@@ -68,12 +68,12 @@ __global__ void attend_part(Arguments x) {
 
 __global__ void combine(Arguments x) {
   const Row row = row_of(x, blockIdx.x);
-  const float* parts = x.parts + blockIdx.x * static_cast<int64_t>(x.splits) * kPart;
+  const float* parts = x.parts + blockIdx.x * static_cast<int64_t>(x.num_splits) * kPart;
   float largest = -INFINITY, sum = 0, acc = 0;
 #if FAULT == 2  // no more than 8 parts are combined
-  const int splits = min(x.splits, 8);
+  const int splits = min(x.num_splits, 8);
 #else
-  const int splits = x.splits;
+  const int splits = x.num_splits;
 #endif
   for (int n = 0; n < splits; ++n) largest = fmaxf(largest, parts[n * kPart + kHeadDim]);
   for (int n = 0; n < splits; ++n) {
@@ -97,34 +97,34 @@ const char* declines(uint32_t, const AttestProblem* p) {
   if (const char* why = stranger::beyond_plain(*p)) return why;
   if (const char* why = stranger::beyond_dense(*p)) return why;
   if (p->input != ATTEST_F16 || p->output != ATTEST_F16) return "f16 only";
-  if (p->depth != kHeadDim || p->v_depth != kHeadDim) return "head width 64 only";
-  if (p->flags & ATTEST_CAUSAL && p->queries != 1) return "causal masks of one query only";
+  if (p->head_dim != kHeadDim || p->head_dim_v != kHeadDim) return "head width 64 only";
+  if (p->flags & ATTEST_CAUSAL && p->seqlen_q != 1) return "causal masks of one query only";
   if (p->flags & ATTEST_CAUSAL && p->alignment != ATTEST_BOTTOM_RIGHT) return "bottom right only";
-  if (p->flags & ATTEST_QUERY_LENGTHS) return "queries of one length";
-  if (p->queries > 8) return "8 queries at most";
-  if (p->splits > 65535) return "more parts than a grid has";
+  if (p->flags & ATTEST_SEQLENS_Q) return "queries of one length";
+  if (p->seqlen_q > 8) return "8 queries at most";
+  if (p->num_splits > 65535) return "more parts than a grid has";
   if (p->empty_lse != ATTEST_EMPTY_LSE_MINUS_INF) return "the LSE of an empty row is -inf";
   return nullptr;
 }
 
 int64_t rows_of_problem(const AttestProblem& p) {
-  return p.batch * p.query_heads * p.queries;
+  return p.batch * p.num_heads_q * p.seqlen_q;
 }
 
 int64_t scratch_bytes(uint32_t, const AttestProblem* p) {
-  return rows_of_problem(*p) * p->splits * kPart * static_cast<int64_t>(sizeof(float));
+  return rows_of_problem(*p) * p->num_splits * kPart * static_cast<int64_t>(sizeof(float));
 }
 
 int32_t decode(const AttestAttention* a) {
   const AttestProblem& p = a->problem;
   Arguments x{stranger::attention_of<__half>(*a)};
   x.parts = static_cast<float*>(a->scratch);
-  x.lengths = static_cast<const int32_t*>(a->key_lengths.data);
-  x.splits = static_cast<int>(p.splits);
+  x.lengths = static_cast<const int32_t*>(a->seqlens_kv.data);
+  x.num_splits = static_cast<int>(p.num_splits);
   const auto rows = static_cast<unsigned>(rows_of_problem(p));
   const auto stream = static_cast<cudaStream_t>(a->stream);
   if (rows == 0) return 0;
-  attend_part<<<dim3(rows, x.splits), kThreads, 0, stream>>>(x);
+  attend_part<<<dim3(rows, x.num_splits), kThreads, 0, stream>>>(x);
   combine<<<rows, kThreads, 0, stream>>>(x);
   return stranger::launched("attend_part");
 }

@@ -42,7 +42,7 @@ struct Attention {
   Rows<float> lse;  // `first` is null when nobody asks for it
   int num_heads_q, group, seqlen_q, seqlen_kv, head_dim, head_dim_v;
   bool causal;
-  float scale;
+  float softmax_scale;
 };
 
 template <class Number>
@@ -53,14 +53,14 @@ Attention<Number> attention_of(const AttestAttention& a) {
           rows_of<const Number>(a.v),
           rows_of<Number>(a.o),
           rows_of<float>(a.lse),
-          static_cast<int>(p.query_heads),
-          static_cast<int>(p.query_heads / p.kv_heads),
-          static_cast<int>(p.queries),
-          static_cast<int>(p.keys),
-          static_cast<int>(p.depth),
-          static_cast<int>(p.v_depth),
+          static_cast<int>(p.num_heads_q),
+          static_cast<int>(p.num_heads_q / p.num_heads_kv),
+          static_cast<int>(p.seqlen_q),
+          static_cast<int>(p.seqlen_kv),
+          static_cast<int>(p.head_dim),
+          static_cast<int>(p.head_dim_v),
           (p.flags & ATTEST_CAUSAL) != 0,
-          p.scale};
+          p.softmax_scale};
 }
 
 /// What no kernel here takes; NULL when there is nothing of it.
@@ -101,7 +101,7 @@ constexpr AttestPrecision f32_precision() {
   precision.abi_version = ATTEST_ABI_VERSION;
   precision.struct_bytes = sizeof(AttestPrecision);
   precision.p_format = ATTEST_F32;
-  precision.key_block = 1;
+  precision.keys_per_rescale = 1;
   precision.exp_error = 5 * 0x1p-24;
   precision.log_error = 1.5 * 0x1p-19;
   return precision;

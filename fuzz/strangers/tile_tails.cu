@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(kThreads) flash_forward(const __grid_constant_
           packed(acc[n][2 * half] * inverse, acc[n][2 * half + 1] * inverse);
     }
     if (x.lse.first != nullptr && lane % 4 == 0) {
-      *x.lse.at(b, h, i) = sum == 0 ? INFINITY : state.row_max[half] * x.scale + logf(sum);
+      *x.lse.at(b, h, i) = sum == 0 ? INFINITY : state.row_max[half] * x.softmax_scale + logf(sum);
     }
   }
 }
@@ -172,10 +172,10 @@ __global__ void __launch_bounds__(kThreads) flash_forward(const __grid_constant_
 const char* declines(uint32_t, const AttestProblem* p) {
   if (const char* why = stranger::beyond_plain(*p)) return why;
   if (const char* why = stranger::beyond_dense(*p)) return why;
-  if (p->flags & ATTEST_LENGTHS) return "sequences of one length";
+  if (p->flags & ATTEST_SEQLENS) return "sequences of one length";
   if (p->input != ATTEST_BF16 || p->output != ATTEST_BF16) return "bf16 only";
-  if (p->depth != kHeadDim || p->v_depth != kHeadDim) return "head width 64 only";
-  if (p->scale <= 0) return "scales are positive";
+  if (p->head_dim != kHeadDim || p->head_dim_v != kHeadDim) return "head width 64 only";
+  if (p->softmax_scale <= 0) return "scales are positive";
   if (p->empty_lse != ATTEST_EMPTY_LSE_PLUS_INF) return "the LSE of an empty row is +inf";
   return nullptr;
 }
@@ -184,7 +184,7 @@ int32_t prefill(const AttestAttention* a) {
   const AttestProblem& p = a->problem;
   Arguments x{stranger::attention_of<__nv_bfloat16>(*a)};
   x.top_left = p.alignment == ATTEST_TOP_LEFT;
-  x.scale_log2 = static_cast<float>(p.scale * 1.4426950408889634);
+  x.scale_log2 = static_cast<float>(p.softmax_scale * 1.4426950408889634);
   const dim3 grid((x.seqlen_q + kBlockM - 1) / kBlockM,
                   static_cast<unsigned>(p.batch) * x.num_heads_q);
   if (grid.x == 0 || grid.y == 0) return 0;
@@ -196,9 +196,9 @@ constexpr AttestSubject table() {
   AttestPrecision precision = stranger::f32_precision();
   precision.p_format = ATTEST_BF16;
   precision.tensor_step = 8;
-  precision.key_block = precision.block = kBlockN;
-  precision.falling = 1;
-  precision.sum_lanes = 4;
+  precision.keys_per_rescale = precision.kv_block = kBlockN;
+  precision.kv_blocks_descending = 1;
+  precision.partial_row_sums = 4;
   precision.division_error = 2 * 0x1p-24;  // 1 / l, and the product with it
   AttestSubject subject = stranger::described("bf16 attention of width 64, tile tails unset",
                                               ATTEST_DETERMINISTIC, precision);

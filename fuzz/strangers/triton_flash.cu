@@ -33,11 +33,11 @@ cudaKernel_t kernel() {
 const char* declines(uint32_t, const AttestProblem* p) {
   if (const char* why = stranger::beyond_plain(*p)) return why;
   if (const char* why = stranger::beyond_dense(*p)) return why;
-  if (p->flags & ATTEST_LENGTHS) return "sequences of one length";
+  if (p->flags & ATTEST_SEQLENS) return "sequences of one length";
   if (p->input != ATTEST_BF16 || p->output != ATTEST_BF16) return "bf16 only";
-  if (p->depth != kHeadDim || p->v_depth != kHeadDim) return "head width 64 only";
+  if (p->head_dim != kHeadDim || p->head_dim_v != kHeadDim) return "head width 64 only";
   if (!(p->flags & ATTEST_CAUSAL) || p->alignment != ATTEST_BOTTOM_RIGHT) return "causal only";
-  if (p->scale <= 0) return "scales are positive";
+  if (p->softmax_scale <= 0) return "scales are positive";
   if (p->lse_base == ATTEST_LSE_NONE) return "LSE is always written";
   if (p->empty_lse != ATTEST_EMPTY_LSE_MINUS_INF) return "the LSE of an empty row is -inf";
   return nullptr;
@@ -47,18 +47,18 @@ int32_t prefill(const AttestAttention* a) {
   const AttestProblem& p = a->problem;
   void *q = a->q.data, *k = a->k.data, *v = a->v.data, *o = a->o.data, *lse = a->lse.data;
 #if FAULT == 1  // exp2 of natural logits
-  float scale_log2 = p.scale;
+  float scale_log2 = p.softmax_scale;
 #else
-  float scale_log2 = static_cast<float>(p.scale * 1.4426950408889634);
+  float scale_log2 = static_cast<float>(p.softmax_scale * 1.4426950408889634);
 #endif
-  auto seqlen_q = static_cast<int32_t>(p.queries);
+  auto seqlen_q = static_cast<int32_t>(p.seqlen_q);
 #if FAULT == 2  // rows that exist are taken for keys
   auto seqlen_kv = static_cast<int32_t>(a->k.shape[2]);
 #else
-  auto seqlen_kv = static_cast<int32_t>(p.keys);
+  auto seqlen_kv = static_cast<int32_t>(p.seqlen_kv);
 #endif
-  auto num_heads_q = static_cast<int32_t>(p.query_heads);
-  auto group = static_cast<int32_t>(p.query_heads / p.kv_heads);
+  auto num_heads_q = static_cast<int32_t>(p.num_heads_q);
+  auto group = static_cast<int32_t>(p.num_heads_q / p.num_heads_kv);
   std::array<int64_t, 14> strides{};
   size_t n = 0;
   for (const DLTensor* x : {&a->q, &a->k, &a->v, &a->o}) {
@@ -75,7 +75,7 @@ int32_t prefill(const AttestAttention* a) {
   arguments[24] = &global_scratch;
   arguments[25] = &profile_scratch;
   const dim3 grid((seqlen_q + kBlockM - 1) / kBlockM,
-                  static_cast<unsigned>(p.batch * p.query_heads));
+                  static_cast<unsigned>(p.batch * p.num_heads_q));
   if (grid.x == 0 || grid.y == 0) return 0;
   cudaLaunchKernel(reinterpret_cast<const void*>(kernel()), grid, kThreads, arguments.data(),
                    kSharedBytes, static_cast<cudaStream_t>(a->stream));
@@ -86,7 +86,7 @@ constexpr AttestSubject table() {
   AttestPrecision precision = stranger::f32_precision();
   precision.p_format = ATTEST_BF16;
   precision.tensor_step = 8;
-  precision.key_block = precision.block = kBlockN;
+  precision.keys_per_rescale = precision.kv_block = kBlockN;
   precision.division_error = 2 * 0x1p-23;  // div.full.f32: 2 ulp (PTX ISA)
   precision.log_error = 3 * 0x1p-19;       // lg2.approx, and the product with ln 2
   AttestSubject subject =

@@ -60,7 +60,7 @@ __global__ void attend(Arguments x) {
       for (int n = 0; n < kTile; ++n) {
         const int j = begin + n;
         const bool hidden = j >= x.seqlen_kv || (x.causal && j > i + diagonal);
-        s[lane * kTile + n] = hidden ? -INFINITY : s[lane * kTile + n] * x.scale;
+        s[lane * kTile + n] = hidden ? -INFINITY : s[lane * kTile + n] * x.softmax_scale;
         largest = fmaxf(largest, s[lane * kTile + n]);
       }
       const float shift = largest == -INFINITY ? 0.0F : largest;
@@ -112,9 +112,10 @@ __global__ void attend(Arguments x) {
 const char* declines(uint32_t, const AttestProblem* p) {
   if (const char* why = stranger::beyond_plain(*p)) return why;
   if (const char* why = stranger::beyond_dense(*p)) return why;
-  if (p->flags & ATTEST_LENGTHS) return "sequences of one length";
+  if (p->flags & ATTEST_SEQLENS) return "sequences of one length";
   if (p->input != ATTEST_F16 || p->output != ATTEST_F16) return "f16 only";
-  if (p->depth != p->v_depth || (p->depth != 32 && p->depth != 64)) return "head width 32 or 64";
+  if (p->head_dim != p->head_dim_v || (p->head_dim != 32 && p->head_dim != 64))
+    return "head width 32 or 64";
   if (p->flags & ATTEST_CAUSAL && p->alignment != ATTEST_BOTTOM_RIGHT) return "bottom right only";
   if (p->empty_lse != ATTEST_EMPTY_LSE_MINUS_INF) return "the LSE of an empty row is -inf";
   return nullptr;
@@ -123,7 +124,7 @@ const char* declines(uint32_t, const AttestProblem* p) {
 int32_t prefill(const AttestAttention* a) {
   const AttestProblem& p = a->problem;
   Arguments x{stranger::attention_of<__half>(*a)};
-  const dim3 grid((x.seqlen_q + kTile - 1) / kTile, static_cast<unsigned>(p.batch * p.query_heads));
+  const dim3 grid((x.seqlen_q + kTile - 1) / kTile, static_cast<unsigned>(p.batch * p.num_heads_q));
   if (grid.x == 0 || grid.y == 0) return 0;
   attend<<<grid, 32, 0, static_cast<cudaStream_t>(a->stream)>>>(x);
   return stranger::launched("attend");
@@ -133,7 +134,7 @@ constexpr AttestSubject table() {
   AttestPrecision precision = stranger::f32_precision();
   precision.p_format = ATTEST_F16;
   precision.tensor_step = 8;
-  precision.key_block = precision.block = kTile;
+  precision.keys_per_rescale = precision.kv_block = kTile;
   AttestSubject subject =
       stranger::described("wmma attention of widths 32 and 64 in f16",
                           ATTEST_DETERMINISTIC | ATTEST_BATCH_INVARIANT, precision);

@@ -27,8 +27,8 @@ std::string text_of(const Call& c) {
   constexpr const char* kOperations[] = {"prefill", "decode", "append", "projection"};
   char text[160];
   std::snprintf(text, sizeof text, "%s q=%ldx%ldx%ldx%ld kv=%ldx%ld %s%s%s%s%s",
-                kOperations[c.operation], c.batch, c.query_heads, c.queries, c.depth, c.kv_heads,
-                c.keys, name_of(c.format), c.causal ? " causal" : "",
+                kOperations[c.operation], c.batch, c.num_heads_q, c.seqlen_q, c.head_dim,
+                c.num_heads_kv, c.seqlen_kv, name_of(c.format), c.causal ? " causal" : "",
                 c.page_size > 0 ? " paged" : "", c.cache == ATTEST_E4M3 ? " e4m3" : "",
                 c.rope != ATTEST_ROPE_NONE ? " rope" : "");
   return text;
@@ -38,13 +38,14 @@ AttestProblem problem_of(const Call& c) {
   AttestProblem p{};
   p.abi_version = ATTEST_ABI_VERSION;
   p.struct_bytes = sizeof p;
-  p.batch = c.batch, p.query_heads = c.query_heads, p.kv_heads = c.kv_heads;
-  p.queries = c.queries, p.keys = c.keys, p.depth = c.depth, p.v_depth = c.depth;
+  p.batch = c.batch, p.num_heads_q = c.num_heads_q, p.num_heads_kv = c.num_heads_kv;
+  p.seqlen_q = c.seqlen_q, p.seqlen_kv = c.seqlen_kv, p.head_dim = c.head_dim,
+  p.head_dim_v = c.head_dim;
   p.input = c.format, p.output = c.format;
   p.flags = c.causal ? ATTEST_CAUSAL : 0;
   p.window_left = -1, p.window_right = -1;
-  p.scale = 1 / std::sqrt(static_cast<float>(c.depth));
-  p.capacity = c.keys, p.splits = c.splits;
+  p.softmax_scale = 1 / std::sqrt(static_cast<float>(c.head_dim));
+  p.capacity = c.seqlen_kv, p.num_splits = c.num_splits;
   p.cache = c.cache, p.scales = c.scales, p.rope = c.rope, p.page_size = c.page_size;
   return p;
 }
@@ -63,18 +64,18 @@ std::vector<int32_t> scattered_pages(int64_t pages) {
 /// k, v, block table and scales: members of the same names in AttestAttention and AttestAppend.
 template <class Request>
 void place_cache(const Call& c, Tensors& tensors, Request& request) {
-  const int64_t pages = c.page_size > 0 ? (c.keys + c.page_size - 1) / c.page_size : 0;
+  const int64_t pages = c.page_size > 0 ? (c.seqlen_kv + c.page_size - 1) / c.page_size : 0;
   const int64_t blocks = pages > 0 ? c.batch * pages : c.batch;
-  const int64_t slots = pages > 0 ? c.page_size : c.keys;
-  request.k = tensors.drawn(c.cache, {blocks, c.kv_heads, slots, c.depth});
-  request.v = tensors.drawn(c.cache, {blocks, c.kv_heads, slots, c.depth});
+  const int64_t slots = pages > 0 ? c.page_size : c.seqlen_kv;
+  request.k = tensors.drawn(c.cache, {blocks, c.num_heads_kv, slots, c.head_dim});
+  request.v = tensors.drawn(c.cache, {blocks, c.num_heads_kv, slots, c.head_dim});
   if (pages > 0) {
     request.block_table = tensors.of(scattered_pages(blocks), kDLInt, {c.batch, pages});
   }
   if (c.scales == ATTEST_SCALES_HEAD) {
-    const std::vector<float> ones(static_cast<size_t>(c.kv_heads), 1.0F);
-    request.k_scales = tensors.of(ones, kDLFloat, {c.kv_heads});
-    request.v_scales = tensors.of(ones, kDLFloat, {c.kv_heads});
+    const std::vector<float> ones(static_cast<size_t>(c.num_heads_kv), 1.0F);
+    request.k_scales = tensors.of(ones, kDLFloat, {c.num_heads_kv});
+    request.v_scales = tensors.of(ones, kDLFloat, {c.num_heads_kv});
   }
 }
 
@@ -118,10 +119,10 @@ double time_attention(const AttestSubject& subject, const Call& c, int repetitio
   request.abi_version = ATTEST_ABI_VERSION;
   request.struct_bytes = sizeof request;
   request.problem = problem_of(c);
-  request.q = tensors.drawn(c.format, {c.batch, c.query_heads, c.queries, c.depth});
+  request.q = tensors.drawn(c.format, {c.batch, c.num_heads_q, c.seqlen_q, c.head_dim});
   place_cache(c, tensors, request);
-  request.o = tensors.poisoned(c.format, {c.batch, c.query_heads, c.queries, c.depth});
-  request.lse = tensors.poisoned(ATTEST_F32, {c.batch, c.query_heads, c.queries});
+  request.o = tensors.poisoned(c.format, {c.batch, c.num_heads_q, c.seqlen_q, c.head_dim});
+  request.lse = tensors.poisoned(ATTEST_F32, {c.batch, c.num_heads_q, c.seqlen_q});
   if (subject.scratch_bytes != nullptr) {
     request.scratch_bytes = subject.scratch_bytes(c.operation, &request.problem);
     request.scratch = tensors.bytes(static_cast<size_t>(request.scratch_bytes));
@@ -140,15 +141,15 @@ double time_append(const AttestSubject& subject, const Call& c, int repetitions)
   request.struct_bytes = sizeof request;
   request.problem = problem_of(c);
   place_cache(c, tensors, request);
-  request.new_k = tensors.drawn(c.format, {c.batch, c.kv_heads, c.queries, c.depth});
-  request.new_v = tensors.drawn(c.format, {c.batch, c.kv_heads, c.queries, c.depth});
+  request.new_k = tensors.drawn(c.format, {c.batch, c.num_heads_kv, c.seqlen_q, c.head_dim});
+  request.new_v = tensors.drawn(c.format, {c.batch, c.num_heads_kv, c.seqlen_q, c.head_dim});
   const auto entries = static_cast<size_t>(c.batch);
-  request.lengths =
-      tensors.of(std::vector(entries, static_cast<int32_t>(c.keys / 2)), kDLInt, {c.batch});
-  request.new_lengths =
-      tensors.of(std::vector(entries, static_cast<int32_t>(c.queries)), kDLInt, {c.batch});
+  request.cache_seqlens =
+      tensors.of(std::vector(entries, static_cast<int32_t>(c.seqlen_kv / 2)), kDLInt, {c.batch});
+  request.new_seqlens =
+      tensors.of(std::vector(entries, static_cast<int32_t>(c.seqlen_q)), kDLInt, {c.batch});
   if (c.rope != ATTEST_ROPE_NONE) {
-    request.rotations = tensors.drawn(ATTEST_F32, {c.keys, c.depth});
+    request.rope_cos_sin = tensors.drawn(ATTEST_F32, {c.seqlen_kv, c.head_dim});
   }
   return timed(subject, c, subject.append, request, repetitions);
 }
@@ -158,9 +159,9 @@ double time_projection(const AttestSubject& subject, const Call& c, int repetiti
   AttestProjection request{};
   request.abi_version = ATTEST_ABI_VERSION;
   request.struct_bytes = sizeof request;
-  request.x = tensors.drawn(c.format, {c.batch, c.queries, c.depth});
-  request.w = tensors.drawn(c.format, {c.depth, c.keys});
-  request.y = tensors.poisoned(c.format, {c.batch, c.queries, c.keys});
+  request.x = tensors.drawn(c.format, {c.batch, c.seqlen_q, c.head_dim});
+  request.w = tensors.drawn(c.format, {c.head_dim, c.seqlen_kv});
+  request.y = tensors.poisoned(c.format, {c.batch, c.seqlen_q, c.seqlen_kv});
   const double seconds = timed(subject, c, subject.projection, request, repetitions);
   require_finite(c, request.y);
   return seconds;
@@ -168,17 +169,18 @@ double time_projection(const AttestSubject& subject, const Call& c, int repetiti
 
 /// Multiplications and additions that the formula needs.
 double flops_of(const Call& c) {
-  if (c.operation == ATTEST_PROJECTION) return 2.0 * c.batch * c.queries * c.depth * c.keys;
-  double pairs = double(c.queries) * c.keys;  // of a query and a key that it sees
-  if (c.causal) pairs -= double(c.queries) * (c.queries - 1) / 2;
-  return 4.0 * c.batch * c.query_heads * pairs * c.depth;
+  if (c.operation == ATTEST_PROJECTION)
+    return 2.0 * c.batch * c.seqlen_q * c.head_dim * c.seqlen_kv;
+  double pairs = double(c.seqlen_q) * c.seqlen_kv;  // of a query and a key that it sees
+  if (c.causal) pairs -= double(c.seqlen_q) * (c.seqlen_q - 1) / 2;
+  return 4.0 * c.batch * c.num_heads_q * pairs * c.head_dim;
 }
 
 /// Bytes of the cache that must move: all of it in decode; the new rows in and out in append.
 double bytes_of_cache(const Call& c) {
-  const double rows = 2.0 * c.batch * c.kv_heads;
-  if (c.operation == ATTEST_DECODE) return rows * c.keys * c.depth * bytes_of(c.cache);
-  return rows * c.queries * c.depth * (bytes_of(c.format) + bytes_of(c.cache));
+  const double rows = 2.0 * c.batch * c.num_heads_kv;
+  if (c.operation == ATTEST_DECODE) return rows * c.seqlen_kv * c.head_dim * bytes_of(c.cache);
+  return rows * c.seqlen_q * c.head_dim * (bytes_of(c.format) + bytes_of(c.cache));
 }
 
 /// Without ceilings (all 0) no share is printed.

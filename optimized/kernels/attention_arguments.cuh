@@ -50,24 +50,24 @@ struct CacheLayout {
 };
 
 struct AttentionArguments {
-  View q;         // (batch, query_heads, queries, depth)
-  View k;         // (blocks, kv_heads, slots, depth); a token's row is at cache.place()
-  View v;         // (blocks, kv_heads, slots, v_depth)
-  View k_scales;  // (blocks, kv_heads, slots, 1)         f32, or data == nullptr: all 1
+  View q;         // (batch, num_heads_q, seqlen_q, head_dim)
+  View k;         // (blocks, num_heads_kv, slots, head_dim); a token's row is at cache.place()
+  View v;         // (blocks, num_heads_kv, slots, head_dim_v)
+  View k_scales;  // (blocks, num_heads_kv, slots, 1)         f32, or data == nullptr: all 1
   View v_scales;  // likewise; strides are 0 where one number serves all
   CacheLayout cache;
-  View o;               // (batch, query_heads, queries, v_depth)
-  View lse;             // (batch, query_heads, queries, 1)         f32, or data == nullptr
-  View bias;            // (batch, query_heads, queries, keys)      f32, or data == nullptr
-  View mask;            // (batch, 1, queries, keys)                uint8, or data == nullptr
-  const float* slopes;  // (query_heads), or nullptr
-  const float* sinks;   // (query_heads), or nullptr
-  const int32_t* query_lengths;  // (batch), or nullptr: all full
-  const int32_t* key_lengths;    // (batch), or nullptr: all full
-  int query_heads, kv_heads, queries, keys, depth, v_depth;
+  View o;     // (batch, num_heads_q, seqlen_q, head_dim_v)
+  View lse;   // (batch, num_heads_q, seqlen_q, 1)         f32, or data == nullptr
+  View bias;  // (batch, num_heads_q, seqlen_q, seqlen_kv)      f32, or data == nullptr
+  View mask;  // (batch, 1, seqlen_q, seqlen_kv)                uint8, or data == nullptr
+  const float* alibi_slopes;  // (num_heads_q), or nullptr
+  const float* sinks;         // (num_heads_q), or nullptr
+  const int32_t* seqlens_q;   // (batch), or nullptr: all full
+  const int32_t* seqlens_kv;  // (batch), or nullptr: all full
+  int num_heads_q, num_heads_kv, seqlen_q, seqlen_kv, head_dim, head_dim_v;
   int64_t window_left, window_right;  // inclusive, -1: unbounded
   float softcap;                      // 0: off
-  float scale;                        // multiplies q.k in natural mode
+  float softmax_scale;                // multiplies q.k in natural mode
   // Logits are kept in a unit of our choice. In natural mode (anything is done to a logit beside
   // scaling it) the unit is 1 nat. Otherwise it is `scale` nats: q.k is used as it comes, and
   // scaling costs no rounding of its own.
@@ -182,27 +182,28 @@ inline AttentionArguments arguments_of(const AttestAttention& attention) {
   a.lse = view_of(attention.lse, 0, 1, 2);
   a.bias = has_bias ? view_of(attention.bias, 0, 1, 2) : View{};
   a.mask = has_mask ? view_of(attention.mask, 0, -1, 1) : View{};
-  a.slopes = has_alibi ? vector_of<float>(attention.slopes) : nullptr;
+  a.alibi_slopes = has_alibi ? vector_of<float>(attention.alibi_slopes) : nullptr;
   a.sinks = has_sinks ? vector_of<float>(attention.sinks) : nullptr;
-  a.query_lengths = vector_of<int32_t>(attention.query_lengths);
-  a.key_lengths = vector_of<int32_t>(attention.key_lengths);
-  a.query_heads = static_cast<int>(problem.query_heads);
-  a.kv_heads = static_cast<int>(problem.kv_heads);
-  a.queries = static_cast<int>(problem.queries);
-  a.keys = static_cast<int>(problem.keys);
-  a.depth = static_cast<int>(problem.depth);
-  a.v_depth = static_cast<int>(problem.v_depth);
+  a.seqlens_q = vector_of<int32_t>(attention.seqlens_q);
+  a.seqlens_kv = vector_of<int32_t>(attention.seqlens_kv);
+  a.num_heads_q = static_cast<int>(problem.num_heads_q);
+  a.num_heads_kv = static_cast<int>(problem.num_heads_kv);
+  a.seqlen_q = static_cast<int>(problem.seqlen_q);
+  a.seqlen_kv = static_cast<int>(problem.seqlen_kv);
+  a.head_dim = static_cast<int>(problem.head_dim);
+  a.head_dim_v = static_cast<int>(problem.head_dim_v);
   // A window wider than any sequence hides nothing; clamped, so that adding to it cannot overflow.
   a.window_left = std::min<int64_t>(problem.window_left, INT64_C(1) << 40);
   a.window_right = std::min<int64_t>(problem.window_right, INT64_C(1) << 40);
   a.softcap = problem.softcap;
-  a.scale = problem.scale;
+  a.softmax_scale = problem.softmax_scale;
   // One rounding; a product that is zero, subnormal or infinite, or a scale that would turn the
   // order of the logits round, is left to natural mode.
-  const float bits = static_cast<float>(static_cast<double>(problem.scale) * 1.4426950408889634);
+  const float bits =
+      static_cast<float>(static_cast<double>(problem.softmax_scale) * 1.4426950408889634);
   const bool usable = bits >= FLT_MIN && bits <= FLT_MAX;
   a.natural = problem.softcap > 0 || has_bias || has_alibi || has_sinks || !usable;
-  a.nats_per_unit = a.natural ? 1.0F : problem.scale;
+  a.nats_per_unit = a.natural ? 1.0F : problem.softmax_scale;
   a.bits_per_unit = a.natural ? kLog2E : bits;
   a.causal = (problem.flags & ATTEST_CAUSAL) != 0;
   a.bottom_right = problem.alignment == ATTEST_BOTTOM_RIGHT;

@@ -1,20 +1,19 @@
 // cache_append: rows of new keys and values into a cache, turned by their position and quantised on
 // the way.
 //
-// Algorithm: row r of batch entry b is token lengths[b] + r, for r < new_lengths[b], and goes to
-// that token's place in a contiguous cache, a page or a ring. A token that has no slot is dropped,
-// and so is one of a ring whose slot a later row of the same append takes. Of one row and KV head
-// the first warp of a block stores the key, the second one the value.
-// Precision path: input is widened to f32 exactly. A turned column is fma(x, cos, -+ y sin), with
-// y sin rounded to f32 before. With scales the number is divided by its row's scale (IEEE
-// division), and is rounded to the format of the cache to nearest even; what lies beyond the
-// largest number of the format becomes the largest. A scale per token is the largest magnitude of
-// the row, after turning, divided by that largest number (IEEE division) and at least the smallest
-// normal f32; 1 for a row of zeros.
-// A row that is neither turned nor scaled nor of another format is copied bit by bit.
-// Launch: 64 threads; grid.x = batch * kv_heads * rows.
-// Preconditions: last strides 1; new_lengths <= rows; with rope an even depth, and a row of the
-// rotations for every token; entries of the block table name pages.
+// Algorithm: row r of batch entry b is token cache_seqlens[b] + r, for r < new_seqlens[b], and goes
+// to that token's place in a contiguous cache, a page or a ring. A token that has no slot is
+// dropped, and so is one of a ring whose slot a later row of the same append takes. Of one row and
+// KV head the first warp of a block stores the key, the second one the value. Precision path: input
+// is widened to f32 exactly. A turned column is fma(x, cos, -+ y sin), with y sin rounded to f32
+// before. With scales the number is divided by its row's scale (IEEE division), and is rounded to
+// the format of the cache to nearest even; what lies beyond the largest number of the format
+// becomes the largest. A scale per token is the largest magnitude of the row, after turning,
+// divided by that largest number (IEEE division) and at least the smallest normal f32; 1 for a row
+// of zeros. A row that is neither turned nor scaled nor of another format is copied bit by bit.
+// Launch: 64 threads; grid.x = batch * num_heads_kv * rows.
+// Preconditions: last strides 1; new_seqlens <= rows; with rope an even head_dim, and a row of the
+// rope_cos_sin for every token; entries of the block table name pages.
 #include "optimized/kernels/attention_arguments.cuh"
 #include "optimized/kernels/elements.cuh"
 #include "optimized/kernels/launchers.hpp"
@@ -25,18 +24,18 @@ namespace {
 constexpr int kWarp = 32;
 
 struct AppendArguments {
-  View k;                   // (blocks, kv_heads, slots, depth)
-  View v;                   // (blocks, kv_heads, slots, v_depth)
-  View new_k;               // (batch, kv_heads, rows, depth)
-  View new_v;               // (batch, kv_heads, rows, v_depth)
-  View k_scales, v_scales;  // (blocks, kv_heads, slots, 1), or data == nullptr
-  View rotations;           // (1, 1, positions, depth)      cosines, then sines
+  View k;                   // (blocks, num_heads_kv, slots, head_dim)
+  View v;                   // (blocks, num_heads_kv, slots, head_dim_v)
+  View new_k;               // (batch, num_heads_kv, rows, head_dim)
+  View new_v;               // (batch, num_heads_kv, rows, head_dim_v)
+  View k_scales, v_scales;  // (blocks, num_heads_kv, slots, 1), or data == nullptr
+  View rope_cos_sin;        // (1, 1, positions, head_dim)      cosines, then sines
   CacheLayout cache;
-  const int32_t* lengths;      // (batch)
-  const int32_t* new_lengths;  // (batch)
-  int64_t kv_heads, rows;
+  const int32_t* cache_seqlens;  // (batch)
+  const int32_t* new_seqlens;    // (batch)
+  int64_t num_heads_kv, rows;
   uint32_t capacity;
-  int depth, v_depth;
+  int head_dim, head_dim_v;
   uint32_t rope;
   bool scale_per_token;
 };
@@ -132,10 +131,10 @@ __global__ void __launch_bounds__(2 * kWarp)
     cache_append(const __grid_constant__ AppendArguments a) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int64_t r = blockIdx.x % a.rows;
-  const int h = static_cast<int>(blockIdx.x / a.rows % a.kv_heads);
-  const int b = static_cast<int>(blockIdx.x / a.rows / a.kv_heads);
-  const auto before = static_cast<uint32_t>(a.lengths[b]);
-  const auto added = static_cast<uint32_t>(a.new_lengths[b]);
+  const int h = static_cast<int>(blockIdx.x / a.rows % a.num_heads_kv);
+  const int b = static_cast<int>(blockIdx.x / a.rows / a.num_heads_kv);
+  const auto before = static_cast<uint32_t>(a.cache_seqlens[b]);
+  const auto added = static_cast<uint32_t>(a.new_seqlens[b]);
   const uint32_t token = before + static_cast<uint32_t>(r);
   const bool has_slot =
       a.cache.ring != 0 ? before + added - token <= a.cache.ring : token < a.capacity;
@@ -151,9 +150,10 @@ __global__ void __launch_bounds__(2 * kWarp)
     row.to = a.k.data, row.to_format = a.k.format;
     row.to_offset = a.k.offset(place.block, h, place.slot);
     row.scale = scale_of(a.k_scales, h, place);
-    row.width = a.depth;
+    row.width = a.head_dim;
     if (a.rope != ATTEST_ROPE_NONE) {
-      row.rotation = static_cast<const float*>(a.rotations.data) + a.rotations.offset(0, 0, token);
+      row.rotation =
+          static_cast<const float*>(a.rope_cos_sin.data) + a.rope_cos_sin.offset(0, 0, token);
     }
   } else {
     row.from = a.new_v.data, row.from_format = a.new_v.format;
@@ -161,7 +161,7 @@ __global__ void __launch_bounds__(2 * kWarp)
     row.to = a.v.data, row.to_format = a.v.format;
     row.to_offset = a.v.offset(place.block, h, place.slot);
     row.scale = scale_of(a.v_scales, h, place);
-    row.width = a.v_depth;
+    row.width = a.head_dim_v;
   }
   store_row(row, a.scale_per_token, lane);
 }
@@ -178,19 +178,19 @@ cudaError_t launch_cache_append(const AttestAppend& append) {
   a.k_scales = scales_view_of(problem, append.k_scales);
   a.v_scales = scales_view_of(problem, append.v_scales);
   a.cache = cache_layout_of(problem, append.block_table);
-  a.lengths = vector_of<int32_t>(append.lengths);
-  a.new_lengths = vector_of<int32_t>(append.new_lengths);
-  a.kv_heads = append.new_k.shape[1];
+  a.cache_seqlens = vector_of<int32_t>(append.cache_seqlens);
+  a.new_seqlens = vector_of<int32_t>(append.new_seqlens);
+  a.num_heads_kv = append.new_k.shape[1];
   a.rows = append.new_k.shape[2];
   a.capacity = static_cast<uint32_t>(problem.capacity);
-  a.depth = static_cast<int>(append.new_k.shape[3]);
-  a.v_depth = static_cast<int>(append.new_v.shape[3]);
+  a.head_dim = static_cast<int>(append.new_k.shape[3]);
+  a.head_dim_v = static_cast<int>(append.new_v.shape[3]);
   a.rope = problem.rope;
   if (problem.rope != ATTEST_ROPE_NONE) {
-    a.rotations = view_of(append.rotations, -1, -1, 0);
+    a.rope_cos_sin = view_of(append.rope_cos_sin, -1, -1, 0);
   }
   a.scale_per_token = problem.scales == ATTEST_SCALES_TOKEN;
-  const int64_t blocks = append.new_k.shape[0] * a.kv_heads * a.rows;
+  const int64_t blocks = append.new_k.shape[0] * a.num_heads_kv * a.rows;
   if (blocks == 0) {
     return cudaSuccess;
   }

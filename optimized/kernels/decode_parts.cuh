@@ -18,8 +18,8 @@ namespace attest::kernels {
 /// Rows of a KV head that pass over its keys together: those of one mma.m16n8k16.
 constexpr int kRowsPerTile = 16;
 
-/// Scratch of one call: parts of all rows, (splits, rows) and (splits, rows, v_depth), where row is
-/// (b * query_heads + h) * queries + i.
+/// Scratch of one call: parts of all rows, (splits, rows) and (splits, rows, head_dim_v), where row
+/// is (b * num_heads_q + h) * queries + i.
 struct Parts {
   float* m;
   float* l;
@@ -31,8 +31,8 @@ struct Parts {
 inline Parts parts_of(const AttestAttention& attention) {
   const AttestProblem& problem = attention.problem;
   Parts parts{};
-  parts.rows = problem.batch * problem.query_heads * problem.queries;
-  parts.splits = static_cast<int>(problem.splits);
+  parts.rows = problem.batch * problem.num_heads_q * problem.seqlen_q;
+  parts.splits = static_cast<int>(problem.num_splits);
   parts.m = static_cast<float*>(attention.scratch);
   parts.l = parts.m + parts.splits * parts.rows;
   parts.o = parts.l + parts.splits * parts.rows;
@@ -73,12 +73,12 @@ __device__ inline DecodeBlock decode_block(const AttentionArguments& a, int spli
   unsigned rest = blockIdx.x / splits;
   block.first_row = static_cast<int>(rest % row_tiles) * kRowsPerTile;
   rest /= row_tiles;
-  block.kv_head = static_cast<int>(rest % a.kv_heads);
-  block.b = static_cast<int>(rest / a.kv_heads);
+  block.kv_head = static_cast<int>(rest % a.num_heads_kv);
+  block.b = static_cast<int>(rest / a.num_heads_kv);
   block.queries = query_count(a, block.b);
   block.keys = key_count(a, block.b);
   block.diagonal = diagonal_of(a, block.queries, block.keys);
-  const int group = a.query_heads / a.kv_heads;
+  const int group = a.num_heads_q / a.num_heads_kv;
   const int last_row = min(block.first_row + kRowsPerTile, group * block.queries) - 1;
   block.idle = last_row < block.first_row || block.part >= part_count(block.keys, splits);
   if (!block.idle) {
@@ -102,7 +102,7 @@ struct PackedRow {
 __device__ inline PackedRow packed_row(const AttentionArguments& a, const DecodeBlock& block,
                                        int row_of_tile) {
   // Rows of a KV head are numbered query by query: row r is query r / group of head r % group.
-  const int group = a.query_heads / a.kv_heads;
+  const int group = a.num_heads_q / a.num_heads_kv;
   const int row = block.first_row + row_of_tile;
   PackedRow packed{block.kv_head * group + row % group, row / group, false, {0, 0}};
   packed.live = packed.query < block.queries;
@@ -113,11 +113,11 @@ __device__ inline PackedRow packed_row(const AttentionArguments& a, const Decode
   return packed;
 }
 
-/// Where in Parts the row's results of this block go, in m and l; in o times v_depth.
+/// Where in Parts the row's results of this block go, in m and l; in o times head_dim_v.
 __device__ inline int64_t place_in_parts(const AttentionArguments& a, const Parts& parts,
                                          const DecodeBlock& block, const PackedRow& row) {
   return block.part * parts.rows +
-         (static_cast<int64_t>(block.b) * a.query_heads + row.head) * a.queries + row.query;
+         (static_cast<int64_t>(block.b) * a.num_heads_q + row.head) * a.seqlen_q + row.query;
 }
 
 /// Where the keys of a tile lie in k and v, -1: nowhere, to be taken for a row of zeros.
@@ -146,7 +146,7 @@ __device__ inline void find_keys(const AttentionArguments& a, const DecodeBlock&
 
 /// Rows that read one KV head, in tiles.
 inline int64_t packed_rows(const AttestProblem& problem) {
-  return problem.query_heads / problem.kv_heads * problem.queries;
+  return problem.num_heads_q / problem.num_heads_kv * problem.seqlen_q;
 }
 inline int64_t row_tiles_of(const AttestProblem& problem) {
   return (packed_rows(problem) + kRowsPerTile - 1) / kRowsPerTile;

@@ -8,10 +8,10 @@
 // f32, never rounded further (P format f32); P V is a chain of f32 FMAs in rising key order,
 // rescaled once per 32 keys when the maximum grows; the row sum is kept per lane, with the same
 // rescales, and added over 8 lanes at the end; IEEE division; one rounding to the output format.
-// Launch: 64 threads; grid.x = batch * query_heads * tiles of rows (so that 65,536 batches fit);
+// Launch: 64 threads; grid.x = batch * num_heads_q * tiles of rows (so that 65,536 batches fit);
 // dynamic shared memory for the tiles of Q, K, V and P.
-// Preconditions: depth and v_depth in [1, 256]; last strides 1; lengths within queries and keys.
-// Never read: rows of k and v behind a key length or outside what the tile may see; rows of q
+// Preconditions: head_dim and head_dim_v in [1, 256]; last strides 1; lengths within queries and
+// keys. Never read: rows of k and v behind a key length or outside what the tile may see; rows of q
 // behind a query length. Never written: rows of o and lse behind a query length.
 #include "optimized/kernels/attention_arguments.cuh"
 #include "optimized/kernels/launchers.hpp"
@@ -40,15 +40,16 @@ constexpr int kWidestOfFourRows = 64;
 constexpr int kWidestOfFourRows = 128;
 #endif
 
-/// A row of 8 threads holds v_depth columns; 256 columns in turn leave registers for 2 rows only.
-constexpr int rows_per_thread(int v_depth) {
-  return v_depth > kWidestOfFourRows ? 2 : 4;
+/// A row of 8 threads holds head_dim_v columns; 256 columns in turn leave registers for 2 rows
+/// only.
+constexpr int rows_per_thread(int head_dim_v) {
+  return head_dim_v > kWidestOfFourRows ? 2 : 4;
 }
 
-int shared_floats(int rows, int depth, int padded_v_depth) {
-  const int groups = (depth + 3) / 4;
+int shared_floats(int rows, int head_dim, int padded_head_dim_v) {
+  const int groups = (head_dim + 3) / 4;
   return groups * (group_major_pitch(rows) + group_major_pitch(kKeyBlock)) +
-         kKeyBlock * row_major_pitch(padded_v_depth) + rows * kWeightPitch;
+         kKeyBlock * row_major_pitch(padded_head_dim_v) + rows * kWeightPitch;
 }
 
 __device__ void add_products(float& sum, const float4& x, const float4& y) {
@@ -58,9 +59,10 @@ __device__ void add_products(float& sum, const float4& x, const float4& y) {
   sum = fmaf(x.w, y.w, sum);
 }
 
-/// S = Q K^T for this thread's rows and keys.   q (rows, depth), k (keys, depth), s (rows, keys)
+/// S = Q K^T for this thread's rows and keys.   q (rows, head_dim), k (keys, head_dim), s (rows,
+/// keys)
 template <int kRows>
-__device__ void multiply_q_k(const float* q, const float* k, int depth,
+__device__ void multiply_q_k(const float* q, const float* k, int head_dim,
                              float (&s)[kRows][kKeysPerThread]) {
   constexpr int kQStep = group_major_pitch(rows_per_tile(kRows));
   constexpr int kKStep = group_major_pitch(kKeyBlock);
@@ -71,7 +73,7 @@ __device__ void multiply_q_k(const float* q, const float* k, int depth,
       s[i][n] = 0.0F;
     }
   }
-  for (int column = 0; column < depth; column += 4) {
+  for (int column = 0; column < head_dim; column += 4) {
     float4 x[kRows];
     float4 y[kKeysPerThread];
 #pragma unroll
@@ -166,10 +168,10 @@ __global__ void __launch_bounds__(kThreads, 1)
     flash_prefill(const __grid_constant__ AttentionArguments a, unsigned row_tiles) {
   constexpr int kTileRows = rows_per_tile(kRows);
   using Groups = ColumnGroups<kColumns>;
-  const int b = static_cast<int>(blockIdx.x / row_tiles / a.query_heads);
-  const int h = static_cast<int>(blockIdx.x / row_tiles % a.query_heads);
+  const int b = static_cast<int>(blockIdx.x / row_tiles / a.num_heads_q);
+  const int h = static_cast<int>(blockIdx.x / row_tiles % a.num_heads_q);
   const int first_row = static_cast<int>(blockIdx.x % row_tiles) * kTileRows;
-  const int kv_head = h / (a.query_heads / a.kv_heads);
+  const int kv_head = h / (a.num_heads_q / a.num_heads_kv);
   const int queries = query_count(a, b);
   const int keys = key_count(a, b);
   if (first_row >= queries) {
@@ -180,25 +182,27 @@ __global__ void __launch_bounds__(kThreads, 1)
   extern __shared__ float4 shared[];
   constexpr int kVWidth = kColumns * kLanesPerRow;
   constexpr int kVPitch = row_major_pitch(kVWidth);
-  const int groups = (a.depth + 3) / 4;
+  const int groups = (a.head_dim + 3) / 4;
   float* q_data = reinterpret_cast<float*>(shared);
   float* k_data = q_data + groups * group_major_pitch(kTileRows);
   float* v_data = k_data + groups * group_major_pitch(kKeyBlock);
-  float* p_data = v_data + kKeyBlock * kVPitch;                      // (kTileRows, kKeyBlock)
-  const Tile q_tile = group_major_tile(q_data, kTileRows, a.depth);  // (kTileRows, depth)
-  const Tile k_tile = group_major_tile(k_data, kKeyBlock, a.depth);  // (kKeyBlock, depth)
-  const Tile v_tile = row_major_tile(v_data, kKeyBlock, kVWidth);    // (kKeyBlock, kVWidth)
+  float* p_data = v_data + kKeyBlock * kVPitch;                         // (kTileRows, kKeyBlock)
+  const Tile q_tile = group_major_tile(q_data, kTileRows, a.head_dim);  // (kTileRows, head_dim)
+  const Tile k_tile = group_major_tile(k_data, kKeyBlock, a.head_dim);  // (kKeyBlock, head_dim)
+  const Tile v_tile = row_major_tile(v_data, kKeyBlock, kVWidth);       // (kKeyBlock, kVWidth)
 
   // What the tile as a whole may see: from the first key of its first row to the last of its last.
   const int last_row = min(first_row + kTileRows, queries) - 1;
   const int begin = keys_seen_by(a, first_row + diagonal, keys).begin;
   const int end = keys_seen_by(a, last_row + diagonal, keys).end;
-  const TileSource q_source = {a.q.data, a.q.offset(b, h, 0), a.q.row,    a.depth, 0,
+  const TileSource q_source = {a.q.data, a.q.offset(b, h, 0), a.q.row,    a.head_dim, 0,
                                queries,  a.q.format,          a.q.vectors};
   const TileSource k_source = {
-      a.k.data, a.k.offset(b, kv_head, 0), a.k.row, a.depth, begin, end, a.k.format, a.k.vectors};
+      a.k.data,   a.k.offset(b, kv_head, 0), a.k.row, a.head_dim, begin, end, a.k.format,
+      a.k.vectors};
   const TileSource v_source = {
-      a.v.data, a.v.offset(b, kv_head, 0), a.v.row, a.v_depth, begin, end, a.v.format, a.v.vectors};
+      a.v.data,   a.v.offset(b, kv_head, 0), a.v.row, a.head_dim_v, begin, end, a.v.format,
+      a.v.vectors};
   load_tile(q_tile, q_source, first_row);
 
   const int lane = threadIdx.x % 32;
@@ -232,7 +236,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     __syncthreads();
     if (!warp_is_idle) {
       float s[kRows][kKeysPerThread];
-      multiply_q_k(q_data + thread_row * 4, k_data + row_lane * 4, a.depth, s);
+      multiply_q_k(q_data + thread_row * 4, k_data + row_lane * 4, a.head_dim, s);
       if (plain) {
 #pragma unroll
         for (int i = 0; i < kRows; ++i) {
@@ -298,7 +302,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
     for (int c = 0; c < kColumns; ++c) {
       const int column = first_column + c / Groups::kWidth * Groups::kStep + c % Groups::kWidth;
-      if (column < a.v_depth) {
+      if (column < a.head_dim_v) {
         store_output(a, row_end, o_row + column, acc[i][c]);
       }
     }
@@ -310,8 +314,9 @@ template <int kColumns>
 cudaError_t launch(const AttestAttention& attention) {
   constexpr int kRows = rows_per_thread(kColumns * kLanesPerRow);
   const AttentionArguments a = arguments_of(attention);
-  const int shared_bytes = shared_floats(rows_per_tile(kRows), a.depth, kColumns * kLanesPerRow) *
-                           static_cast<int>(sizeof(float));
+  const int shared_bytes =
+      shared_floats(rows_per_tile(kRows), a.head_dim, kColumns * kLanesPerRow) *
+      static_cast<int>(sizeof(float));
   const auto kernel = flash_prefill<kRows, kColumns>;
   if (shared_bytes > 48 * 1024) {  // more must be asked for (CUDA C++ Programming Guide)
     const cudaError_t status =
@@ -322,7 +327,7 @@ cudaError_t launch(const AttestAttention& attention) {
   }
   const int64_t blocks = flash_prefill_blocks(attention.problem);
   const auto row_tiles =
-      static_cast<unsigned>(blocks / (attention.problem.batch * attention.problem.query_heads));
+      static_cast<unsigned>(blocks / (attention.problem.batch * attention.problem.num_heads_q));
   kernel<<<static_cast<unsigned>(blocks), kThreads, shared_bytes,
            static_cast<cudaStream_t>(attention.stream)>>>(a, row_tiles);
   return cudaGetLastError();
@@ -331,27 +336,27 @@ cudaError_t launch(const AttestAttention& attention) {
 }  // namespace
 
 int64_t flash_prefill_blocks(const AttestProblem& problem) {
-  const int64_t rows = rows_per_tile(rows_per_thread(static_cast<int>(problem.v_depth)));
-  return problem.batch * problem.query_heads * ((problem.queries + rows - 1) / rows);
+  const int64_t rows = rows_per_tile(rows_per_thread(static_cast<int>(problem.head_dim_v)));
+  return problem.batch * problem.num_heads_q * ((problem.seqlen_q + rows - 1) / rows);
 }
 
 cudaError_t launch_flash_prefill(const AttestAttention& attention) {
-  const int64_t v_depth = attention.problem.v_depth;
+  const int64_t head_dim_v = attention.problem.head_dim_v;
   if (flash_prefill_blocks(attention.problem) == 0) {
     return cudaSuccess;
   }
 #ifndef ATTEST_FEWER_INSTANCES
-  if (v_depth <= 16) {
+  if (head_dim_v <= 16) {
     return launch<2>(attention);
   }
-  if (v_depth <= 32) {
+  if (head_dim_v <= 32) {
     return launch<4>(attention);
   }
-  if (v_depth > 64 && v_depth <= 128) {
+  if (head_dim_v > 64 && head_dim_v <= 128) {
     return launch<16>(attention);
   }
 #endif
-  return v_depth <= 64 ? launch<8>(attention) : launch<32>(attention);
+  return head_dim_v <= 64 ? launch<8>(attention) : launch<32>(attention);
 }
 
 }  // namespace attest::kernels

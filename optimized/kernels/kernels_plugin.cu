@@ -27,9 +27,9 @@ int32_t outcome(const char* operation, cudaError_t status) {
 }
 
 const char* declines_attention(const AttestProblem& problem) {
-  if (problem.depth < 1 || problem.depth > kDepthLimit || problem.v_depth < 1 ||
-      problem.v_depth > kDepthLimit) {
-    return "depth and v_depth must lie between 1 and 256";
+  if (problem.head_dim < 1 || problem.head_dim > kDepthLimit || problem.head_dim_v < 1 ||
+      problem.head_dim_v > kDepthLimit) {
+    return "head_dim and head_dim_v must lie between 1 and 256";
   }
   if (problem.output != ATTEST_F32 && problem.output != ATTEST_F16 &&
       problem.output != ATTEST_BF16) {
@@ -38,7 +38,8 @@ const char* declines_attention(const AttestProblem& problem) {
   if (problem.cache > ATTEST_I8) {
     return "caches are f32, f16, bf16, e4m3, e5m2 or i8";
   }
-  if (problem.queries > kRowLimit || problem.keys > kRowLimit || problem.splits > kRowLimit) {
+  if (problem.seqlen_q > kRowLimit || problem.seqlen_kv > kRowLimit ||
+      problem.num_splits > kRowLimit) {
     return "queries, keys and splits must not exceed 2^30";
   }
   return nullptr;
@@ -108,7 +109,7 @@ constexpr AttestPrecision kPrecision = {
     .abi_version = ATTEST_ABI_VERSION,
     .struct_bytes = sizeof(AttestPrecision),
     .p_format = ATTEST_F32,
-    .key_block = kKeyBlock,
+    .keys_per_rescale = kKeyBlock,
     // exp2f, which is one ex2.approx.f32: 2 ulp (CUDA C++ Programming Guide; PTX ISA, ex2).
     .exp_error = 5 * kUnitRoundoff,
     // logf and log2f: 1 ulp (CUDA C++ Programming Guide), 1.5 ulp from the truth. A sum of weights
@@ -119,7 +120,7 @@ constexpr AttestPrecision kPrecision = {
     // O is divided by l with an IEEE division.
     .division_error = 0,
     .tensor_step = 0,
-    .block = kKeyBlock,
+    .kv_block = kKeyBlock,
     .in_order = 1,
 };
 
@@ -127,26 +128,26 @@ constexpr AttestPrecision kPrecision = {
 // rows are not must not rely on this: flash_prefill and split_keys then take over and do not round
 // P.
 void prefill_precision(const AttestProblem& problem, AttestPrecision& precision) {
-  precision.part = kRowLimit;  // all keys: prefill has no parts, however many are asked for
-  precision.sum_lanes = 8;
+  precision.split_size = kRowLimit;  // all keys: prefill has no parts, however many are asked for
+  precision.partial_row_sums = 8;
   if (mma_prefill_serves(problem)) {
     precision.p_format = problem.input;
     precision.tensor_step = 8;
-    precision.block = mma_prefill_keys(problem);
-    precision.sum_lanes = 4;
+    precision.kv_block = mma_prefill_keys(problem);
+    precision.partial_row_sums = 4;
   }
 }
 
 void decode_precision(const AttestProblem& problem, AttestPrecision& precision) {
-  precision.part = ATTEST_PARTS_POWER_OF_TWO;
-  precision.scales_in_p = 1;
-  precision.sum_lanes = 32;
+  precision.split_size = ATTEST_SPLIT_SIZE_POWER_OF_TWO;
+  precision.v_scale_in_p = 1;
+  precision.partial_row_sums = 32;
   if (mma_decode_serves(problem)) {
     precision.p_format = problem.input;
     precision.tensor_step = 8;
-    precision.key_block = precision.block = kMmaDecodeKeyBlock;
-    precision.streams = mma_decode_warps(problem);
-    precision.sum_lanes = 4;
+    precision.keys_per_rescale = precision.kv_block = kMmaDecodeKeyBlock;
+    precision.interleaved_accumulators = mma_decode_warps(problem);
+    precision.partial_row_sums = 4;
   }
 }
 

@@ -9,10 +9,10 @@
 namespace attest::kernels {
 
 __device__ inline int query_count(const AttentionArguments& a, int b) {
-  return a.query_lengths == nullptr ? a.queries : a.query_lengths[b];
+  return a.seqlens_q == nullptr ? a.seqlen_q : a.seqlens_q[b];
 }
 __device__ inline int key_count(const AttentionArguments& a, int b) {
-  return a.key_lengths == nullptr ? a.keys : a.key_lengths[b];
+  return a.seqlens_kv == nullptr ? a.seqlen_kv : a.seqlens_kv[b];
 }
 
 /// The key that stands opposite query 0 of a batch entry.
@@ -58,7 +58,7 @@ __device__ inline LogitRow logit_row(const AttentionArguments& a, int b, int h, 
   row.opposite = i + diagonal;
   row.bias_offset = a.bias.offset(b, h, i);
   row.mask_offset = a.mask.offset(b, 0, i);
-  row.slope = a.slopes == nullptr ? 0.0F : a.slopes[h];
+  row.slope = a.alibi_slopes == nullptr ? 0.0F : a.alibi_slopes[h];
   return row;
 }
 
@@ -74,7 +74,7 @@ __device__ inline bool logits_are_plain(const AttentionArguments& a) {
 /// 2 ulp (CUDA C++ Programming Guide); otherwise none.
 __device__ inline float logit(const AttentionArguments& a, const LogitRow& row, float z, int j) {
   if (a.natural) {
-    z *= a.scale;
+    z *= a.softmax_scale;
     if (a.softcap > 0.0F) {
       z = a.softcap * tanhf(z / a.softcap);
     }
@@ -82,7 +82,7 @@ __device__ inline float logit(const AttentionArguments& a, const LogitRow& row, 
       const float bias = static_cast<const float*>(a.bias.data)[row.bias_offset + j];
       z = bias == -INFINITY ? -INFINITY : z + bias;  // -inf hides a key, whatever its logit
     }
-    if (a.slopes != nullptr) {
+    if (a.alibi_slopes != nullptr) {
       const int64_t distance = row.opposite - j;
       z -= row.slope * static_cast<float>(distance < 0 ? -distance : distance);
     }

@@ -13,13 +13,12 @@
 // scale of the stored value, rounded to the format of the queries, and sums in f32 by tensor cores
 // the 16 keys of a warp, rescaled once per tile when the maximum grows, once more when the warps,
 // and once more when the parts are brought together. A later rescale of a key needs one that is at
-// least 16 keys away: key_block is 16. The f32 additions of warps are fewer than the steps of
-// tensor cores that the keys of the other warps would have taken in one chain.
-// Launch: 128 threads (64 for wide rows); grid.x as split_keys; dynamic shared memory for Q and two
-// stages of K and V, at most 99 KiB.
-// Preconditions: depth and v_depth multiples of 8 in [8, 256]; rows of q and of 16-bit caches
-// aligned to 16 bytes, of others to 8. Scratch, and what is never read or written: as
-// split_keys.cu.
+// least 16 keys away: keys_per_rescale is 16. The f32 additions of warps are fewer than the steps
+// of tensor cores that the keys of the other warps would have taken in one chain. Launch: 128
+// threads (64 for wide rows); grid.x as split_keys; dynamic shared memory for Q and two stages of K
+// and V, at most 99 KiB. Preconditions: head_dim and head_dim_v multiples of 8 in [8, 256]; rows of
+// q and of 16-bit caches aligned to 16 bytes, of others to 8. Scratch, and what is never read or
+// written: as split_keys.cu.
 #include "optimized/kernels/attention_arguments.cuh"
 #include "optimized/kernels/decode_parts.cuh"
 #include "optimized/kernels/elements.cuh"
@@ -96,18 +95,18 @@ __device__ void bring_rows(uint32_t tile, const View& cache, const int64_t* offs
   }
 }
 
-/// Queries of the tile's rows, zeros where there is none.   (16, depth)
+/// Queries of the tile's rows, zeros where there is none.   (16, head_dim)
 __device__ void bring_queries(const AttentionArguments& a, const DecodeBlock& block,
                               uint32_t tile) {
   const int first_chunk = static_cast<int>(threadIdx.x) % kChunksOfPanel;
-  const int padded = (a.depth + kStepColumns - 1) / kStepColumns * kStepColumns;
+  const int padded = (a.head_dim + kStepColumns - 1) / kStepColumns * kStepColumns;
   for (int r = static_cast<int>(threadIdx.x) / kChunksOfPanel; r < kRowsPerTile;
        r += static_cast<int>(blockDim.x) / kChunksOfPanel) {
     const PackedRow row = packed_row(a, block, r);
     const int64_t offset = row.live ? a.q.offset(block.b, row.head, row.query) : 0;
     uint32_t to = tile + swizzled(r, first_chunk);
     for (int column = first_chunk * kChunkColumns; column < padded; column += kPanelColumns) {
-      const bool wanted = row.live && column < a.depth;
+      const bool wanted = row.live && column < a.head_dim;
       copy_or_zero(to, static_cast<const uint16_t*>(a.q.data) + (wanted ? offset + column : 0),
                    wanted);
       to += panel_bytes(kRowsPerTile);
@@ -123,7 +122,7 @@ struct Carried {
 };
 
 /// Brings together what the warps of a block hold, and hands it to the parts.
-/// joined: (warps, 16, v_depth + 8), so that lanes of a fragment lie in different banks.
+/// joined: (warps, 16, head_dim_v + 8), so that lanes of a fragment lie in different banks.
 template <int kWidth>
 __device__ void join_warps(const AttentionArguments& a, const Parts& parts,
                            const DecodeBlock& block, const Carried<kWidth>& carried,
@@ -134,7 +133,7 @@ __device__ void join_warps(const AttentionArguments& a, const Parts& parts,
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const int group = static_cast<int>(threadIdx.x) % kWarp / 4;
   const int pair = static_cast<int>(threadIdx.x) % 4 * 2;
-  const int pitch = a.v_depth + 8;
+  const int pitch = a.head_dim_v + 8;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const float l = sum_of_row(carried.l[half]);
@@ -155,7 +154,7 @@ __device__ void join_warps(const AttentionArguments& a, const Parts& parts,
     float* to = joined + (warp * kRowsPerTile + row) * pitch + pair;
 #pragma unroll
     for (int n = 0; n < kWidth / 8; ++n) {
-      if (n * 8 < a.v_depth) {
+      if (n * 8 < a.head_dim_v) {
         *reinterpret_cast<float2*>(to + n * 8) =
             make_float2(carried.o[n][2 * half] * rescale, carried.o[n][2 * half + 1] * rescale);
       }
@@ -180,12 +179,13 @@ __device__ void join_warps(const AttentionArguments& a, const Parts& parts,
       parts.m[at] = m;
       parts.l[at] = l;
     }
-    for (int column = static_cast<int>(threadIdx.x) % kWarp; column < a.v_depth; column += kWarp) {
+    for (int column = static_cast<int>(threadIdx.x) % kWarp; column < a.head_dim_v;
+         column += kWarp) {
       float o = 0.0F;
       for (int w = 0; w < kWarps; ++w) {
         o += joined[(w * kRowsPerTile + r) * pitch + column];
       }
-      parts.o[at * a.v_depth + column] = o;
+      parts.o[at * a.head_dim_v + column] = o;
     }
   }
 }
@@ -231,7 +231,7 @@ __device__ void attend(const AttentionArguments& a, const DecodeBlock& block,
       }
     }
   }
-  add_p_v<kFormat, kKeys, kWarpKeys, kWidth>(s, v_lane, a.v_depth, rescale, carried.o);
+  add_p_v<kFormat, kKeys, kWarpKeys, kWidth>(s, v_lane, a.head_dim_v, rescale, carried.o);
 }
 
 template <uint32_t kFormat, int kWidth>
@@ -245,10 +245,10 @@ __global__ void __launch_bounds__(warps_of(kWidth) * kWarp)
   if (block.idle) {
     return;
   }
-  const auto q_tile = static_cast<uint32_t>(__cvta_generic_to_shared(shared));  // (16, depth)
-  const uint32_t k_tile = q_tile + tile_bytes(kRowsPerTile, a.depth);           // (kKeys, depth)
-  const uint32_t v_tile = k_tile + tile_bytes(kKeys, a.depth);                  // (kKeys, v_depth)
-  const uint32_t stage_bytes = tile_bytes(kKeys, a.depth) + tile_bytes(kKeys, a.v_depth);
+  const auto q_tile = static_cast<uint32_t>(__cvta_generic_to_shared(shared));  // (16, head_dim)
+  const uint32_t k_tile = q_tile + tile_bytes(kRowsPerTile, a.head_dim);        // (kKeys, head_dim)
+  const uint32_t v_tile = k_tile + tile_bytes(kKeys, a.head_dim);  // (kKeys, head_dim_v)
+  const uint32_t stage_bytes = tile_bytes(kKeys, a.head_dim) + tile_bytes(kKeys, a.head_dim_v);
 
   // Where lanes point ldmatrix: see mma_prefill.cu.
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
@@ -276,8 +276,8 @@ __global__ void __launch_bounds__(warps_of(kWidth) * kWarp)
 
   const auto bring = [&](int tile) {
     const uint32_t stage = tile % 2 * stage_bytes;
-    bring_rows<kFormat, kKeys>(k_tile + stage, a.k, key_tile[tile % 2].k, a.depth);
-    bring_rows<kFormat, kKeys>(v_tile + stage, a.v, key_tile[tile % 2].v, a.v_depth);
+    bring_rows<kFormat, kKeys>(k_tile + stage, a.k, key_tile[tile % 2].k, a.head_dim);
+    bring_rows<kFormat, kKeys>(v_tile + stage, a.v, key_tile[tile % 2].v, a.head_dim_v);
   };
   const int first_key = block.mine.begin + (block.seen.begin - block.mine.begin) / kKeys * kKeys;
   const int tiles = max(block.seen.end - first_key + kKeys - 1, 0) / kKeys;
@@ -298,7 +298,7 @@ __global__ void __launch_bounds__(warps_of(kWidth) * kWarp)
     }
     float s[kWarpKeys / 8][4];
     const uint32_t stage = t % 2 * stage_bytes;
-    multiply_q_k<kFormat, kRowsPerTile, kKeys, kWarpKeys>(q_lane, k_lane + stage, a.depth, s);
+    multiply_q_k<kFormat, kRowsPerTile, kKeys, kWarpKeys>(q_lane, k_lane + stage, a.head_dim, s);
     attend<kFormat, kKeys, kWidth>(a, block, row, key_tile[t % 2], j0, first, v_lane + stage, s,
                                    carried);
   }
@@ -311,9 +311,9 @@ cudaError_t launch(const AttestAttention& attention, const AttentionArguments& a
                    const Parts& parts) {
   constexpr int kWarps = warps_of(kWidth);
   constexpr int kKeys = kWarps * kWarpKeys;
-  const int tiles = tile_bytes(kRowsPerTile, a.depth) +
-                    2 * (tile_bytes(kKeys, a.depth) + tile_bytes(kKeys, a.v_depth));
-  const int joined = kWarps * kRowsPerTile * (a.v_depth + 8) * static_cast<int>(sizeof(float));
+  const int tiles = tile_bytes(kRowsPerTile, a.head_dim) +
+                    2 * (tile_bytes(kKeys, a.head_dim) + tile_bytes(kKeys, a.head_dim_v));
+  const int joined = kWarps * kRowsPerTile * (a.head_dim_v + 8) * static_cast<int>(sizeof(float));
   const int shared_bytes = std::max(tiles, joined);
   const auto kernel = mma_decode<kFormat, kWidth>;
   if (shared_bytes > 40 * 1024) {  // 48 KiB with what is static; more must be asked for
@@ -332,8 +332,8 @@ cudaError_t launch(const AttestAttention& attention, const AttentionArguments& a
 template <uint32_t kFormat>
 cudaError_t launch(const AttestAttention& attention, const AttentionArguments& a,
                    const Parts& parts) {
-  return a.depth > kNarrow || a.v_depth > kNarrow ? launch<kFormat, 256>(attention, a, parts)
-                                                  : launch<kFormat, 128>(attention, a, parts);
+  return a.head_dim > kNarrow || a.head_dim_v > kNarrow ? launch<kFormat, 256>(attention, a, parts)
+                                                        : launch<kFormat, 128>(attention, a, parts);
 }
 
 }  // namespace
@@ -343,8 +343,8 @@ bool mma_decode_serves(const AttestProblem& problem) {
   const bool eight_bits =
       problem.cache == ATTEST_E4M3 || problem.cache == ATTEST_E5M2 || problem.cache == ATTEST_I8;
   return (problem.input == ATTEST_F16 || problem.input == ATTEST_BF16) &&
-         (problem.cache == problem.input || eight_bits) && problem.depth % 8 == 0 &&
-         problem.v_depth % 8 == 0 && problem.query_heads / problem.kv_heads >= kLeastGroup;
+         (problem.cache == problem.input || eight_bits) && problem.head_dim % 8 == 0 &&
+         problem.head_dim_v % 8 == 0 && problem.num_heads_q / problem.num_heads_kv >= kLeastGroup;
 }
 
 bool mma_decode_takes(const AttestAttention& attention) {
@@ -353,7 +353,7 @@ bool mma_decode_takes(const AttestAttention& attention) {
 }
 
 int mma_decode_warps(const AttestProblem& problem) {
-  return warps_of(static_cast<int>(std::max(problem.depth, problem.v_depth)));
+  return warps_of(static_cast<int>(std::max(problem.head_dim, problem.head_dim_v)));
 }
 
 cudaError_t launch_mma_decode(const AttestAttention& attention) {

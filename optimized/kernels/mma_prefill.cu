@@ -9,12 +9,12 @@
 // as they are, per lane, over four lanes at the end; P V takes them rounded to the input format
 // and sums in f32 by tensor cores, 16 keys at a time in rising order, rescaled once per tile when
 // the maximum grows; IEEE division; one rounding to the output format.
-// Launch: 128 threads; grid.x = batch * query_heads * tiles of rows; dynamic shared memory for Q
+// Launch: 128 threads; grid.x = batch * num_heads_q * tiles of rows; dynamic shared memory for Q
 // and two stages of K and V: at most 99 KiB, what every GPU from 8.0 on can give.
-// Preconditions: inputs f16 or bf16; depth and v_depth multiples of 8 in [8, 256]; rows of q, k and
-// v aligned to 16 bytes, rows of o to four elements; lengths within queries and keys.
-// Never read: rows of k and v behind a key length or outside what the tile may see; rows of q
-// behind a query length. Never written: rows of o and lse behind a query length.
+// Preconditions: inputs f16 or bf16; head_dim and head_dim_v multiples of 8 in [8, 256]; rows of q,
+// k and v aligned to 16 bytes, rows of o to four elements; lengths within queries and keys. Never
+// read: rows of k and v behind a key length or outside what the tile may see; rows of q behind a
+// query length. Never written: rows of o and lse behind a query length.
 #include "optimized/kernels/attention_arguments.cuh"
 #include "optimized/kernels/launchers.hpp"
 #include "optimized/kernels/logits.cuh"
@@ -138,10 +138,10 @@ template <uint32_t kFormat, int kKeys, int kWidth>
 __global__ void __launch_bounds__(kThreads)
     mma_prefill(const __grid_constant__ AttentionArguments a, unsigned row_tiles) {
   // Under causality the last rows see most keys: their blocks come first.
-  const int b = static_cast<int>(blockIdx.x / row_tiles / a.query_heads);
-  const int h = static_cast<int>(blockIdx.x / row_tiles % a.query_heads);
+  const int b = static_cast<int>(blockIdx.x / row_tiles / a.num_heads_q);
+  const int h = static_cast<int>(blockIdx.x / row_tiles % a.num_heads_q);
   const int first_row = static_cast<int>(row_tiles - 1 - blockIdx.x % row_tiles) * kRows;
-  const int kv_head = h / (a.query_heads / a.kv_heads);
+  const int kv_head = h / (a.num_heads_q / a.num_heads_kv);
   const int queries = query_count(a, b);
   const int keys = key_count(a, b);
   if (first_row >= queries) {
@@ -157,19 +157,19 @@ __global__ void __launch_bounds__(kThreads)
     return RowSource{static_cast<const char*>(view.data) + view.offset(b, head, 0) * 2,
                      view.row * 2, columns, begin, end};
   };
-  const RowSource k_source = source(a.k, kv_head, a.depth, begin, end);
-  const RowSource v_source = source(a.v, kv_head, a.v_depth, begin, end);
+  const RowSource k_source = source(a.k, kv_head, a.head_dim, begin, end);
+  const RowSource v_source = source(a.v, kv_head, a.head_dim_v, begin, end);
 
   extern __shared__ __align__(kPanelRowBytes) unsigned char shared[];
-  const auto q_tile = static_cast<uint32_t>(__cvta_generic_to_shared(shared));  // (kRows, depth)
-  const uint32_t k_tile = q_tile + tile_bytes(kRows, a.depth);                  // (kKeys, depth)
-  const uint32_t v_tile = k_tile + tile_bytes(kKeys, a.depth);                  // (kKeys, v_depth)
-  const uint32_t stage_bytes = tile_bytes(kKeys, a.depth) + tile_bytes(kKeys, a.v_depth);
+  const auto q_tile = static_cast<uint32_t>(__cvta_generic_to_shared(shared));  // (kRows, head_dim)
+  const uint32_t k_tile = q_tile + tile_bytes(kRows, a.head_dim);               // (kKeys, head_dim)
+  const uint32_t v_tile = k_tile + tile_bytes(kKeys, a.head_dim);  // (kKeys, head_dim_v)
+  const uint32_t stage_bytes = tile_bytes(kKeys, a.head_dim) + tile_bytes(kKeys, a.head_dim_v);
 
   // Tiles begin at multiples of their size, so that a row's bits do not depend on its neighbours.
   const int first_key = begin / kKeys * kKeys;
   if (first_key < end) {
-    copy_rows<kRows>(q_tile, source(a.q, h, a.depth, 0, queries), first_row);
+    copy_rows<kRows>(q_tile, source(a.q, h, a.head_dim, 0, queries), first_row);
     copy_rows<kKeys>(k_tile, k_source, first_key);
     copy_rows<kKeys>(v_tile, v_source, first_key);
   }
@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     if (!warp_is_idle && !warp.see_none_of(j0, kKeys)) {
       float s[kKeys / 8][4];
-      multiply_q_k<kFormat, kRows, kKeys, kKeys>(q_lane, k_lane + stage, a.depth, s);
+      multiply_q_k<kFormat, kRows, kKeys, kKeys>(q_lane, k_lane + stage, a.head_dim, s);
       if (!plain) {
         const int row = warp.first + lane.group;
         const LogitRow rows[2] = {logit_row(a, b, h, row, diagonal),
@@ -227,7 +227,7 @@ __global__ void __launch_bounds__(kThreads)
         hide_keys<kKeys>(range, j0 + lane.pair, s);
       }
       weigh<kKeys>(a.bits_per_unit, s, softmax);
-      add_p_v<kFormat, kKeys, kKeys, kWidth>(s, v_lane + stage, a.v_depth, softmax.rescale, o);
+      add_p_v<kFormat, kKeys, kKeys, kWidth>(s, v_lane + stage, a.head_dim_v, softmax.rescale, o);
     }
     stage = other;
   }
@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(kThreads)
     const int64_t o_row = a.o.offset(b, h, row) + lane.pair;
 #pragma unroll
     for (int n = 0; n < kWidth / 8; ++n) {
-      if (n * 8 < a.v_depth) {
+      if (n * 8 < a.head_dim_v) {
         store_two(a, row_end, o_row + n * 8, o[n][2 * half], o[n][2 * half + 1]);
       }
     }
@@ -255,8 +255,8 @@ __global__ void __launch_bounds__(kThreads)
 
 template <uint32_t kFormat, int kKeys, int kWidth>
 cudaError_t launch(const AttestAttention& attention, const AttentionArguments& a) {
-  const int shared_bytes =
-      tile_bytes(kRows, a.depth) + 2 * (tile_bytes(kKeys, a.depth) + tile_bytes(kKeys, a.v_depth));
+  const int shared_bytes = tile_bytes(kRows, a.head_dim) +
+                           2 * (tile_bytes(kKeys, a.head_dim) + tile_bytes(kKeys, a.head_dim_v));
   const auto kernel = mma_prefill<kFormat, kKeys, kWidth>;
   if (shared_bytes > 48 * 1024) {  // more must be asked for (CUDA C++ Programming Guide)
     const cudaError_t status =
@@ -265,8 +265,8 @@ cudaError_t launch(const AttestAttention& attention, const AttentionArguments& a
       return status;
     }
   }
-  const auto row_tiles = static_cast<unsigned>((attention.problem.queries + kRows - 1) / kRows);
-  const auto blocks = static_cast<unsigned>(attention.problem.batch * a.query_heads * row_tiles);
+  const auto row_tiles = static_cast<unsigned>((attention.problem.seqlen_q + kRows - 1) / kRows);
+  const auto blocks = static_cast<unsigned>(attention.problem.batch * a.num_heads_q * row_tiles);
   if (blocks == 0) {
     return cudaSuccess;
   }
@@ -275,14 +275,14 @@ cudaError_t launch(const AttestAttention& attention, const AttentionArguments& a
   return cudaGetLastError();
 }
 
-/// Columns of V are padded to 64, 128 or 256; what is beyond v_depth is skipped.
+/// Columns of V are padded to 64, 128 or 256; what is beyond head_dim_v is skipped.
 template <uint32_t kFormat>
 cudaError_t launch(const AttestAttention& attention, const AttentionArguments& a) {
-  if (a.depth > kNarrow || a.v_depth > kNarrow) {
+  if (a.head_dim > kNarrow || a.head_dim_v > kNarrow) {
     return launch<kFormat, 32, 256>(attention, a);
   }
 #ifndef ATTEST_FEWER_INSTANCES
-  if (a.v_depth <= 64) {
+  if (a.head_dim_v <= 64) {
     return launch<kFormat, 64, 64>(attention, a);
   }
 #endif
@@ -295,8 +295,8 @@ bool mma_prefill_serves(const AttestProblem& problem) {
   const bool contiguous =
       problem.cache == problem.input && problem.page_size == 0 && problem.ring == 0;
   return (problem.input == ATTEST_F16 || problem.input == ATTEST_BF16) && contiguous &&
-         problem.depth % 8 == 0 && problem.v_depth % 8 == 0 && problem.depth <= kDepthLimit &&
-         problem.v_depth <= kDepthLimit;
+         problem.head_dim % 8 == 0 && problem.head_dim_v % 8 == 0 &&
+         problem.head_dim <= kDepthLimit && problem.head_dim_v <= kDepthLimit;
 }
 
 bool mma_prefill_takes(const AttestAttention& attention) {
@@ -306,7 +306,7 @@ bool mma_prefill_takes(const AttestAttention& attention) {
 }
 
 int mma_prefill_keys(const AttestProblem& problem) {
-  return problem.depth > kNarrow || problem.v_depth > kNarrow ? 32 : 64;
+  return problem.head_dim > kNarrow || problem.head_dim_v > kNarrow ? 32 : 64;
 }
 
 cudaError_t launch_mma_prefill(const AttestAttention& attention) {

@@ -12,7 +12,7 @@ constexpr Index kRows = 64, kWarpRows = 16;
 
 /// Keys of a tile, by the widths.
 Index tile_keys(const Problem& p) {
-  return std::max(p.depth, p.v_depth) > 128 ? 32 : 64;
+  return std::max(p.head_dim, p.head_dim_v) > 128 ? 32 : 64;
 }
 
 /// Operations of the tensor cores: each warp of 16 rows works on the tiles of which it may see a
@@ -20,26 +20,26 @@ Index tile_keys(const Problem& p) {
 std::int64_t tensor_flops_of(const Problem& p) {
   const auto whole = [](Index columns) { return (columns + 15) / 16 * 16; };
   Index tiles = 0;
-  for (Index row = 0; row < p.queries; row += kWarpRows) {
-    const Index last = std::min(row + kWarpRows, p.queries) - 1 + (p.keys - p.queries);
-    const Index seen = p.causal ? std::min(last + 1, p.keys) : p.keys;
+  for (Index row = 0; row < p.seqlen_q; row += kWarpRows) {
+    const Index last = std::min(row + kWarpRows, p.seqlen_q) - 1 + (p.seqlen_kv - p.seqlen_q);
+    const Index seen = p.causal ? std::min(last + 1, p.seqlen_kv) : p.seqlen_kv;
     tiles += std::max<Index>(seen + tile_keys(p) - 1, 0) / tile_keys(p);
   }
-  return p.batch * p.query_heads * tiles * 2 * kWarpRows * tile_keys(p) *
-         (whole(p.depth) + whole(p.v_depth));
+  return p.batch * p.num_heads_q * tiles * 2 * kWarpRows * tile_keys(p) *
+         (whole(p.head_dim) + whole(p.head_dim_v));
 }
 
-Problem problem(Format input, Index queries, Index keys, Index depth, Index v_depth) {
+Problem problem(Format input, Index queries, Index keys, Index head_dim, Index head_dim_v) {
   Problem p;
   p.batch = 1;
-  p.query_heads = 2;
+  p.num_heads_q = 2;
   p.input = input;
   p.output = input == Format::e4m3 ? Format::bf16 : input;
-  p.queries = queries;
-  p.keys = keys;
-  p.depth = depth;
-  p.v_depth = v_depth;
-  p.scale = 0x1p-20F;
+  p.seqlen_q = queries;
+  p.seqlen_kv = keys;
+  p.head_dim = head_dim;
+  p.head_dim_v = head_dim_v;
+  p.softmax_scale = 0x1p-20F;
   return p;
 }
 
@@ -61,15 +61,15 @@ class MmaPrefill : public testing::Test {
 
 TEST_F(MmaPrefill, WorksOnTheTilesThatAreSeenWithoutBankConflicts) {
   for (const Format format : {Format::f16, Format::bf16}) {
-    for (const Index depth : {8, 16, 40, 64, 72, 128, 192, 256}) {
-      for (const Index v_depth : {Index{24}, Index{128}, depth}) {
+    for (const Index head_dim : {8, 16, 40, 64, 72, 128, 192, 256}) {
+      for (const Index head_dim_v : {Index{24}, Index{128}, head_dim}) {
         for (const bool causal : {false, true}) {
-          Problem p = problem(format, kRows + 9, 2 * kRows + 1, depth, v_depth);
+          Problem p = problem(format, kRows + 9, 2 * kRows + 1, head_dim, head_dim_v);
           p.causal = causal;
           const Counters counters = counted(p);
-          EXPECT_EQ(counters.tensor_flops, tensor_flops_of(p)) << depth << " " << v_depth;
-          EXPECT_EQ(counters.bank_conflicts, 0) << depth << " " << v_depth;
-          EXPECT_EQ(counters.local_bytes, 0) << depth << " " << v_depth;
+          EXPECT_EQ(counters.tensor_flops, tensor_flops_of(p)) << head_dim << " " << head_dim_v;
+          EXPECT_EQ(counters.bank_conflicts, 0) << head_dim << " " << head_dim_v;
+          EXPECT_EQ(counters.local_bytes, 0) << head_dim << " " << head_dim_v;
         }
       }
     }
@@ -78,7 +78,7 @@ TEST_F(MmaPrefill, WorksOnTheTilesThatAreSeenWithoutBankConflicts) {
 
 TEST_F(MmaPrefill, WaitsForEachTileOnce) {
   Problem p = problem(Format::bf16, kRows, 5 * kRows, 64, 64);
-  EXPECT_EQ(counted(p).barriers, p.query_heads * 5 * (kRows / kWarpRows));
+  EXPECT_EQ(counted(p).barriers, p.num_heads_q * 5 * (kRows / kWarpRows));
 }
 
 TEST_F(MmaPrefill, LeavesToOthersWhatItCannotRead) {

@@ -5,19 +5,20 @@
 
 namespace attest::kernels {
 
-/// S = Q K^T.   q (16 of kTileRows, depth), k (kKeys of kTileKeys, depth), s (16, kKeys)
+/// S = Q K^T.   q (16 of kTileRows, head_dim), k (kKeys of kTileKeys, head_dim), s (16, kKeys)
 /// q, k: where this lane's row of the first ldmatrix lies, in the first panel.
 template <uint32_t kFormat, int kTileRows, int kTileKeys, int kKeys>
-__device__ inline void multiply_q_k(uint32_t q, uint32_t k, int depth, float (&s)[kKeys / 8][4]) {
+__device__ inline void multiply_q_k(uint32_t q, uint32_t k, int head_dim,
+                                    float (&s)[kKeys / 8][4]) {
 #pragma unroll
   for (int n = 0; n < kKeys / 8; ++n) {
     s[n][0] = s[n][1] = s[n][2] = s[n][3] = 0.0F;
   }
 #pragma unroll 1
-  for (int column = 0; column < depth; column += kPanelColumns) {
+  for (int column = 0; column < head_dim; column += kPanelColumns) {
 #pragma unroll
     for (int step = 0; step < kPanelColumns / kStepColumns; ++step) {
-      if (column + step * kStepColumns >= depth) {
+      if (column + step * kStepColumns >= head_dim) {
         break;
       }
       uint32_t rows[4];
@@ -46,10 +47,10 @@ __device__ inline float sum_of_row(float x) {
 }
 
 /// O = O * rescale + P V, P rounded to kFormat.
-/// p (16, kKeys), v (kKeys of kTileKeys, v_depth), o (16, kWidth)
+/// p (16, kKeys), v (kKeys of kTileKeys, head_dim_v), o (16, kWidth)
 /// v: where this lane's row of the first ldmatrix lies, in the first panel.
 template <uint32_t kFormat, int kTileKeys, int kKeys, int kWidth>
-__device__ inline void add_p_v(const float (&p)[kKeys / 8][4], uint32_t v, int v_depth,
+__device__ inline void add_p_v(const float (&p)[kKeys / 8][4], uint32_t v, int head_dim_v,
                                const float (&rescale)[2], float (&o)[kWidth / 8][4]) {
   uint32_t weights[kKeys / kStepColumns][4];
 #pragma unroll
@@ -62,7 +63,7 @@ __device__ inline void add_p_v(const float (&p)[kKeys / 8][4], uint32_t v, int v
   }
 #pragma unroll
   for (int n = 0; n < kWidth / 8; n += 2) {
-    if (n * 8 >= v_depth) {
+    if (n * 8 >= head_dim_v) {
       break;
     }
 #pragma unroll

@@ -3,7 +3,7 @@
 //
 // Algorithm: one block copies one KV head of one page, k and v, in words as wide as rows and
 // strides allow, up to 16 bytes. Precision path: none; bits are copied.
-// Launch: 128 threads; grid.x = pairs * kv_heads.
+// Launch: 128 threads; grid.x = pairs * num_heads_kv.
 // Preconditions: last strides 1; no page is written twice, and none that is written is read, so
 // blocks need no order among themselves.
 #include <cstdint>
@@ -17,10 +17,10 @@ namespace {
 constexpr int kThreads = 128;
 
 struct PageCopyArguments {
-  View k;      // (pages, kv_heads, page_size, words of a row)
+  View k;      // (pages, num_heads_kv, page_size, words of a row)
   View v;      // likewise; their strides count words
   View pairs;  // (1, 1, pairs, 2) int32
-  int64_t kv_heads, page_size, k_words, v_words;
+  int64_t num_heads_kv, page_size, k_words, v_words;
 };
 
 template <class Word>
@@ -35,8 +35,8 @@ __device__ void copy_page(const View& view, int from, int to, int h, int64_t slo
 
 template <class Word>
 __global__ void __launch_bounds__(kThreads) page_copy(const __grid_constant__ PageCopyArguments a) {
-  const int h = static_cast<int>(blockIdx.x % a.kv_heads);
-  const int64_t pair = blockIdx.x / a.kv_heads;
+  const int h = static_cast<int>(blockIdx.x % a.num_heads_kv);
+  const int64_t pair = blockIdx.x / a.num_heads_kv;
   const int32_t* from_to = static_cast<const int32_t*>(a.pairs.data) + a.pairs.offset(0, 0, pair);
   const int from = from_to[0];
   const int to = from_to[1];
@@ -67,11 +67,11 @@ cudaError_t launch(const AttestPageCopy& copy, const View& k, const View& v) {
   a.k = in_words(copy.k, k, word_bytes);
   a.v = in_words(copy.v, v, word_bytes);
   a.pairs = view_of(copy.pairs, -1, -1, 0);
-  a.kv_heads = copy.k.shape[1];
+  a.num_heads_kv = copy.k.shape[1];
   a.page_size = copy.k.shape[2];
   a.k_words = copy.k.shape[3] * (copy.k.dtype.bits / 8) / word_bytes;
   a.v_words = copy.v.shape[3] * (copy.v.dtype.bits / 8) / word_bytes;
-  const int64_t blocks = copy.pairs.shape[0] * a.kv_heads;
+  const int64_t blocks = copy.pairs.shape[0] * a.num_heads_kv;
   if (blocks > INT32_MAX) {
     return cudaErrorInvalidConfiguration;
   }

@@ -15,13 +15,13 @@
 // chain of f32 FMAs in rising key order, rescaled once per 32 keys when the maximum grows, and once
 // more when the parts are combined; the row sum is kept per lane and added over 32 lanes at the end
 // of a part; IEEE division; one rounding to the output format.
-// Launch: split_keys: 32 threads per four rows of a tile, up to 128; grid.x = batch * kv_heads *
-// tiles of rows * splits; dynamic shared memory. combine_parts: 32 threads; grid.x = batch *
-// query_heads * queries.
-// Preconditions: depth and v_depth in [1, 256]; last strides 1; lengths within queries and keys;
-// split_keys_scratch_floats() floats of scratch. A part behind the last key is neither written nor
-// read; one that has keys but hides them all writes m = -inf, l = 0, O = 0. Never read: entries of
-// the block table and rows of the cache that no row of a tile sees. Never written: as in
+// Launch: split_keys: 32 threads per four rows of a tile, up to 128; grid.x = batch * num_heads_kv
+// * tiles of rows * splits; dynamic shared memory. combine_parts: 32 threads; grid.x = batch *
+// num_heads_q * queries.
+// Preconditions: head_dim and head_dim_v in [1, 256]; last strides 1; lengths within queries and
+// keys; split_keys_scratch_floats() floats of scratch. A part behind the last key is neither
+// written nor read; one that has keys but hides them all writes m = -inf, l = 0, O = 0. Never read:
+// entries of the block table and rows of the cache that no row of a tile sees. Never written: as in
 // flash_prefill.cu.
 #include "optimized/kernels/attention_arguments.cuh"
 #include "optimized/kernels/decode_parts.cuh"
@@ -101,12 +101,12 @@ __device__ void multiply_q_k(const float* q, int q_pitch, const Tile& k, int key
 struct SharedParts {
   int q_pitch, k, v, p, floats;
 };
-__host__ __device__ SharedParts shared_parts(int tile_rows, int depth, int v_depth) {
+__host__ __device__ SharedParts shared_parts(int tile_rows, int head_dim, int head_dim_v) {
   SharedParts parts{};
-  parts.q_pitch = (depth + 3) / 4 * 4;
+  parts.q_pitch = (head_dim + 3) / 4 * 4;
   parts.k = tile_rows * parts.q_pitch;
   parts.v = parts.k + parts.q_pitch / 4 * group_major_pitch(kKeyBlock);
-  parts.p = parts.v + kKeyBlock * row_major_pitch(v_depth);
+  parts.p = parts.v + kKeyBlock * row_major_pitch(head_dim_v);
   parts.floats = parts.p + tile_rows * kKeyBlock;
   return parts;
 }
@@ -131,9 +131,9 @@ __global__ void __launch_bounds__(kThreadsMost, kBlocksPerProcessor)
   }
 
   const int tile_rows = static_cast<int>(blockDim.x) / kWarp * kRows;
-  const SharedParts places = shared_parts(tile_rows, a.depth, a.v_depth);
-  const Tile k_tile = group_major_tile(shared + places.k, kKeyBlock, a.depth);
-  const Tile v_tile = row_major_tile(shared + places.v, kKeyBlock, a.v_depth);
+  const SharedParts places = shared_parts(tile_rows, a.head_dim, a.head_dim_v);
+  const Tile k_tile = group_major_tile(shared + places.k, kKeyBlock, a.head_dim);
+  const Tile v_tile = row_major_tile(shared + places.v, kKeyBlock, a.head_dim_v);
   float* q = shared + warp * kRows * places.q_pitch;  // (kRows, q_pitch)
   auto* p = reinterpret_cast<Weights<kRows>*>(shared + places.p) + warp * kKeyBlock;
 
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(kThreadsMost, kBlocksPerProcessor)
     }
     const int64_t q_row = a.q.offset(block.b, row[r].head, row[r].query);
     for (int column = lane; column < places.q_pitch; column += kWarp) {
-      const bool there = row[r].live && column < a.depth;
+      const bool there = row[r].live && column < a.head_dim;
       q[r * places.q_pitch + column] =
           there ? load_any(a.q.format, a.q.data, q_row + column) : 0.0F;
     }
@@ -193,14 +193,14 @@ __global__ void __launch_bounds__(kThreadsMost, kBlocksPerProcessor)
 #pragma unroll
     for (int c = 0; c < kColumnGroups; ++c) {
       const int column = lane + c * kWarp;
-      if (c * kWarp >= a.v_depth) {
+      if (c * kWarp >= a.head_dim_v) {
         break;
       }
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
         acc[r][c] *= rescale[r];
       }
-      if (column < a.v_depth) {
+      if (column < a.head_dim_v) {
         for (int n = 0; n < count; ++n) {
           const float y = v_tile.data[n * v_tile.row_step + column];
           const Weights<kRows> x = p[n];
@@ -228,8 +228,8 @@ __global__ void __launch_bounds__(kThreadsMost, kBlocksPerProcessor)
 #pragma unroll
     for (int c = 0; c < kColumnGroups; ++c) {
       const int column = lane + c * kWarp;
-      if (column < a.v_depth) {
-        parts.o[at * a.v_depth + column] = acc[r][c];
+      if (column < a.head_dim_v) {
+        parts.o[at * a.head_dim_v + column] = acc[r][c];
       }
     }
   }
@@ -238,9 +238,9 @@ __global__ void __launch_bounds__(kThreadsMost, kBlocksPerProcessor)
 __global__ void __launch_bounds__(kWarp) combine_parts(const __grid_constant__ AttentionArguments a,
                                                        const __grid_constant__ Parts parts) {
   const int64_t row = blockIdx.x;
-  const int i = static_cast<int>(row % a.queries);
-  const int h = static_cast<int>(row / a.queries % a.query_heads);
-  const int b = static_cast<int>(row / a.queries / a.query_heads);
+  const int i = static_cast<int>(row % a.seqlen_q);
+  const int h = static_cast<int>(row / a.seqlen_q % a.num_heads_q);
+  const int b = static_cast<int>(row / a.seqlen_q / a.num_heads_q);
   if (i >= query_count(a, b)) {
     return;
   }
@@ -264,11 +264,11 @@ __global__ void __launch_bounds__(kWarp) combine_parts(const __grid_constant__ A
     }
     for (int part = first; part < min(first + kWarp, count); ++part) {
       const float f = __shfl_sync(0xFFFFFFFFU, factor, part - first);
-      const float* o = parts.o + (part * parts.rows + row) * a.v_depth;
+      const float* o = parts.o + (part * parts.rows + row) * a.head_dim_v;
 #pragma unroll
       for (int n = 0; n < kColumnGroups; ++n) {
         const int column = lane + n * kWarp;
-        acc[n] += column < a.v_depth ? o[column] * f : 0.0F;
+        acc[n] += column < a.head_dim_v ? o[column] * f : 0.0F;
       }
     }
   }
@@ -280,7 +280,7 @@ __global__ void __launch_bounds__(kWarp) combine_parts(const __grid_constant__ A
 #pragma unroll
   for (int n = 0; n < kColumnGroups; ++n) {
     const int column = lane + n * kWarp;
-    if (column < a.v_depth) {
+    if (column < a.head_dim_v) {
       store_output(a, end, o_row + column, acc[n]);
     }
   }
@@ -295,8 +295,8 @@ template <uint32_t kCache, int kRows>
 cudaError_t launch(const AttestAttention& attention, const AttentionArguments& a,
                    const Parts& parts) {
   const int warps = warps_per_block(attention.problem);
-  const int shared_bytes =
-      shared_parts(warps * kRows, a.depth, a.v_depth).floats * static_cast<int>(sizeof(float));
+  const int shared_bytes = shared_parts(warps * kRows, a.head_dim, a.head_dim_v).floats *
+                           static_cast<int>(sizeof(float));
   const auto kernel = split_keys<kCache, kRows>;
   if (shared_bytes > 40 * 1024) {  // 48 KiB with KeyTile; more must be asked for
     const cudaError_t status =
@@ -344,12 +344,12 @@ cudaError_t launch_format(const AttestAttention& attention, const AttentionArgum
 }  // namespace
 
 int64_t split_keys_scratch_floats(const AttestProblem& problem) {
-  return problem.splits * problem.batch * problem.query_heads * problem.queries *
-         (problem.v_depth + 2);
+  return problem.num_splits * problem.batch * problem.num_heads_q * problem.seqlen_q *
+         (problem.head_dim_v + 2);
 }
 
 int64_t split_keys_blocks(const AttestProblem& problem) {
-  return problem.batch * problem.kv_heads * row_tiles_of(problem) * problem.splits;
+  return problem.batch * problem.num_heads_kv * row_tiles_of(problem) * problem.num_splits;
 }
 
 cudaError_t launch_split_keys(const AttestAttention& attention) {

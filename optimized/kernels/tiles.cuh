@@ -40,7 +40,7 @@ __device__ inline int row_shift(int width) {
 // A tile whose rows are read whole, eight lanes side by side (V, P): row after row. A tile of which
 // eight lanes read eight rows at the same column (Q, K): group after group. The longer step is an
 // odd number of groups, so that those eight lie in different banks when written as well as when
-// read. All steps are known when compiling, whatever the depth.
+// read. All steps are known when compiling, whatever the head_dim.
 __host__ __device__ constexpr int row_major_pitch(int width) {
   return ((width + 3) / 4 | 1) * 4;
 }

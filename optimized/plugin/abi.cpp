@@ -27,7 +27,8 @@ static_assert(same(Scales::none, ATTEST_SCALES_NONE) &&
               same(Scales::head, ATTEST_SCALES_HEAD) && same(Scales::token, ATTEST_SCALES_TOKEN));
 static_assert(same(Rope::none, ATTEST_ROPE_NONE) && same(Rope::halves, ATTEST_ROPE_HALVES) &&
               same(Rope::pairs, ATTEST_ROPE_PAIRS));
-static_assert(kEvenParts == ATTEST_PARTS_EVEN && kPowerOfTwoParts == ATTEST_PARTS_POWER_OF_TWO);
+static_assert(kEvenSplits == ATTEST_SPLIT_SIZE_EVEN &&
+              kPowerOfTwoSplits == ATTEST_SPLIT_SIZE_POWER_OF_TWO);
 static_assert(same(LogBase::e, ATTEST_LSE_E) && same(LogBase::two, ATTEST_LSE_TWO) &&
               same(LogBase::none, ATTEST_LSE_NONE));
 static_assert(same(EmptyLse::minus_inf, ATTEST_EMPTY_LSE_MINUS_INF) &&
@@ -53,28 +54,28 @@ AttestProblem abi_problem(const Problem& problem) {
   abi.abi_version = ATTEST_ABI_VERSION;
   abi.struct_bytes = sizeof(AttestProblem);
   abi.batch = problem.batch;
-  abi.query_heads = problem.query_heads;
-  abi.kv_heads = problem.kv_heads;
-  abi.queries = problem.queries;
-  abi.keys = problem.keys;
-  abi.depth = problem.depth;
-  abi.v_depth = problem.v_depth;
+  abi.num_heads_q = problem.num_heads_q;
+  abi.num_heads_kv = problem.num_heads_kv;
+  abi.seqlen_q = problem.seqlen_q;
+  abi.seqlen_kv = problem.seqlen_kv;
+  abi.head_dim = problem.head_dim;
+  abi.head_dim_v = problem.head_dim_v;
   abi.input = static_cast<std::uint32_t>(problem.input);
   abi.output = static_cast<std::uint32_t>(problem.output);
-  const std::uint32_t lengths = (problem.query_lengths.empty() ? 0 : ATTEST_QUERY_LENGTHS) |
-                                (problem.key_lengths.empty() ? 0 : ATTEST_KEY_LENGTHS);
+  const std::uint32_t lengths = (problem.seqlens_q.empty() ? 0 : ATTEST_SEQLENS_Q) |
+                                (problem.seqlens_kv.empty() ? 0 : ATTEST_SEQLENS_KV);
   abi.flags = (problem.causal ? ATTEST_CAUSAL : 0) | (problem.bias ? ATTEST_BIAS : 0) |
               (problem.alibi ? ATTEST_ALIBI : 0) | (problem.sinks ? ATTEST_SINKS : 0) |
-              (problem.mask ? ATTEST_MASK : 0) | lengths | (lengths != 0 ? ATTEST_LENGTHS : 0);
+              (problem.mask ? ATTEST_MASK : 0) | lengths | (lengths != 0 ? ATTEST_SEQLENS : 0);
   abi.alignment = static_cast<std::uint32_t>(problem.alignment);
   abi.empty_row = static_cast<std::uint32_t>(problem.empty_row);
   abi.lse_base = static_cast<std::uint32_t>(problem.lse_base);
   abi.window_left = problem.window_left;
   abi.window_right = problem.window_right;
-  abi.scale = problem.scale;
+  abi.softmax_scale = problem.softmax_scale;
   abi.softcap = static_cast<float>(problem.softcap);
   abi.capacity = cache_slots(problem);
-  abi.splits = problem.splits;
+  abi.num_splits = problem.num_splits;
   abi.cache = static_cast<std::uint32_t>(cache_format(problem));
   abi.scales = static_cast<std::uint32_t>(problem.scales);
   abi.rope = static_cast<std::uint32_t>(problem.rope);
@@ -92,18 +93,18 @@ PrecisionPath precision_path(const AttestPrecision& precision) {
           .log_error = precision.log_error,
           .tanh_error = precision.tanh_error,
           .division_error = precision.division_error,
-          .key_block = precision.key_block,
+          .keys_per_rescale = precision.keys_per_rescale,
           .tensor_step = precision.tensor_step,
-          .sums_cast = precision.sums_cast != 0,
-          .scales_in_p = precision.scales_in_p != 0,
-          .lazy = precision.lazy,
-          .p_shift = precision.p_shift,
-          .block = precision.block,
-          .streams = std::max<Index>(precision.streams, 1),
-          .falling = precision.falling != 0,
-          .part = precision.part,
+          .row_sum_of_rounded_p = precision.row_sum_of_rounded_p != 0,
+          .v_scale_in_p = precision.v_scale_in_p != 0,
+          .rescale_threshold_log2 = precision.rescale_threshold_log2,
+          .p_scale_log2 = precision.p_scale_log2,
+          .kv_block = precision.kv_block,
+          .interleaved_accumulators = std::max<Index>(precision.interleaved_accumulators, 1),
+          .kv_blocks_descending = precision.kv_blocks_descending != 0,
+          .split_size = precision.split_size,
           .in_order = precision.in_order != 0,
-          .sum_lanes = std::max<Index>(precision.sum_lanes, 1),
+          .partial_row_sums = std::max<Index>(precision.partial_row_sums, 1),
           .normalize_before_cast = precision.normalize_before_cast != 0,
           .scores_format = static_cast<Format>(precision.scores_format)};
 }

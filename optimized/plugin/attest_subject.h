@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-#define ATTEST_ABI_VERSION 2u
+#define ATTEST_ABI_VERSION 3u
 
 /* DLPack type codes of 8-bit floats, as numbered by DLPack 1.1 (older headers lack them). */
 #define ATTEST_DL_FLOAT8_E4M3FN 10
@@ -79,7 +79,7 @@ extern "C" {
 #define ATTEST_STRIDED_FAR 0x400u
 
 /* Scales of a cache: what stored k and v are multiplied by. Rope: which columns of a key are turned
- * together when it is appended, (c, c + depth/2) or (2c, 2c + 1). */
+ * together when it is appended, (c, c + head_dim/2) or (2c, 2c + 1). */
 #define ATTEST_SCALES_NONE 0u
 #define ATTEST_SCALES_TENSOR 1u
 #define ATTEST_SCALES_HEAD 2u
@@ -94,9 +94,9 @@ extern "C" {
 #define ATTEST_ALIBI 0x04u
 #define ATTEST_SINKS 0x08u
 #define ATTEST_MASK 0x10u
-#define ATTEST_LENGTHS 0x20u       /* batch entries have lengths of their own: one or both of */
-#define ATTEST_QUERY_LENGTHS 0x40u /* query_lengths is there */
-#define ATTEST_KEY_LENGTHS 0x80u   /* key_lengths is there */
+#define ATTEST_SEQLENS 0x20u    /* batch entries have lengths of their own: one or both of */
+#define ATTEST_SEQLENS_Q 0x40u  /* seqlens_q is there */
+#define ATTEST_SEQLENS_KV 0x80u /* seqlens_kv is there */
 
 /* Promises. */
 #define ATTEST_DETERMINISTIC 0x01u   /* same bits on every run */
@@ -106,7 +106,7 @@ extern "C" {
  * reference/README.md. */
 typedef struct AttestProblem {
   uint32_t abi_version, struct_bytes;
-  int64_t batch, query_heads, kv_heads, queries, keys, depth, v_depth;
+  int64_t batch, num_heads_q, num_heads_kv, seqlen_q, seqlen_kv, head_dim, head_dim_v;
   uint32_t input, output; /* ATTEST_F32 ... */
   uint32_t flags;         /* ATTEST_CAUSAL ... */
   uint32_t alignment;     /* ATTEST_BOTTOM_RIGHT ... */
@@ -114,10 +114,10 @@ typedef struct AttestProblem {
   uint32_t lse_base;      /* ATTEST_LSE_E ... */
   int64_t window_left;    /* inclusive; -1: unbounded */
   int64_t window_right;   /* inclusive; -1: unbounded */
-  float scale;            /* multiplies q.k */
+  float softmax_scale;    /* multiplies q.k */
   float softcap;          /* 0: off */
-  int64_t capacity;       /* rows of k and v that exist; keys <= capacity */
-  int64_t splits;         /* decode: into how many parts to split the keys; >= 1 */
+  int64_t capacity;       /* rows of k and v that exist; seqlen_kv <= capacity */
+  int64_t num_splits;     /* decode: how many splits of the keys; >= 1 */
   uint32_t cache;         /* format of k and v; ATTEST_F32 ... ATTEST_I8 */
   uint32_t scales;        /* ATTEST_SCALES_NONE ...; others only with an 8-bit cache */
   uint32_t rope;          /* append: ATTEST_ROPE_NONE ... */
@@ -130,8 +130,8 @@ typedef struct AttestProblem {
   uint32_t reserved_too;  /* 0 */
 } AttestProblem;
 
-/* Where token j of batch entry b lies in a cache, whose k is (blocks, kv_heads, slots, depth) and
- * whose v is (blocks, kv_heads, slots, v_depth):
+/* Where token j of batch entry b lies in a cache, whose k is (blocks, num_heads_kv, slots,
+ * head_dim) and whose v is (blocks, num_heads_kv, slots, head_dim_v):
  *
  *   contiguous: block b, slot j; blocks = batch, slots = capacity
  *
@@ -149,45 +149,45 @@ typedef struct AttestProblem {
 typedef struct AttestAttention {
   uint32_t abi_version, struct_bytes;
   AttestProblem problem;
-  DLTensor q;             /* (batch, query_heads, queries, depth) */
-  DLTensor k;             /* (blocks, kv_heads, slots, depth), as said above */
-  DLTensor v;             /* (blocks, kv_heads, slots, v_depth) */
-  DLTensor bias;          /* (batch, query_heads, queries, keys) f32, or NULL data */
-  DLTensor slopes;        /* (query_heads) f32, or NULL data */
-  DLTensor sinks;         /* (query_heads) f32, or NULL data */
-  DLTensor mask;          /* (batch, queries, keys) uint8, 1 = visible, or NULL data */
-  DLTensor query_lengths; /* (batch) int32, or NULL data: all full */
-  DLTensor key_lengths;   /* (batch) int32, or NULL data: all full */
-  DLTensor o;             /* out: (batch, query_heads, queries, v_depth) */
-  DLTensor lse;           /* out: (batch, query_heads, queries) f32, or NULL data: not asked for.
-                             Rows at or behind a batch entry's query length must be left alone,
-                             in o and in lse. */
-  void* scratch;          /* scratch_bytes() bytes on the device, 256-byte aligned, poisoned */
+  DLTensor q;            /* (batch, num_heads_q, seqlen_q, head_dim) */
+  DLTensor k;            /* (blocks, num_heads_kv, slots, head_dim), as said above */
+  DLTensor v;            /* (blocks, num_heads_kv, slots, head_dim_v) */
+  DLTensor bias;         /* (batch, num_heads_q, seqlen_q, seqlen_kv) f32, or NULL data */
+  DLTensor alibi_slopes; /* (num_heads_q) f32, or NULL data */
+  DLTensor sinks;        /* (num_heads_q) f32, or NULL data */
+  DLTensor mask;         /* (batch, seqlen_q, seqlen_kv) uint8, 1 = visible, or NULL data */
+  DLTensor seqlens_q;    /* (batch) int32, or NULL data: all full */
+  DLTensor seqlens_kv;   /* (batch) int32, or NULL data: all full */
+  DLTensor o;            /* out: (batch, num_heads_q, seqlen_q, head_dim_v) */
+  DLTensor lse;          /* out: (batch, num_heads_q, seqlen_q) f32, or NULL data: not asked for.
+                            Rows at or behind a batch entry's query length must be left alone,
+                            in o and in lse. */
+  void* scratch;         /* scratch_bytes() bytes on the device, 256-byte aligned, poisoned */
   int64_t scratch_bytes;
   void* stream;         /* cudaStream_t to launch on; the subject need not synchronise */
   DLTensor block_table; /* (batch, pages of a batch entry) int32, or NULL data */
-  DLTensor k_scales;    /* f32: (1), (kv_heads) or (blocks, kv_heads, slots), or NULL data */
+  DLTensor k_scales; /* f32: (1), (num_heads_kv) or (blocks, num_heads_kv, slots), or NULL data */
   DLTensor v_scales;
 } AttestAttention;
 
-/* Append to a cache: row r of batch entry b is token lengths[b] + r, for r < new_lengths[b]; the
- * formula, with rope and scales, is in attest's reference/README.md. A token at or behind the
+/* Append to a cache: row r of batch entry b is token cache_seqlens[b] + r, for r < new_seqlens[b];
+ * the formula, with rope and scales, is in attest's reference/README.md. A token at or behind the
  * capacity must be dropped; of a ring's, those that would be overwritten by the same append. */
 typedef struct AttestAppend {
   uint32_t abi_version, struct_bytes;
-  DLTensor k;           /* in and out: (blocks, kv_heads, slots, depth), format problem.cache */
-  DLTensor v;           /* in and out: (blocks, kv_heads, slots, v_depth) */
-  DLTensor new_k;       /* (batch, kv_heads, rows, depth), format problem.input */
-  DLTensor new_v;       /* (batch, kv_heads, rows, v_depth) */
-  DLTensor lengths;     /* (batch) int32: tokens in the cache before */
-  DLTensor new_lengths; /* (batch) int32: rows to append, each <= rows */
+  DLTensor k;     /* in and out: (blocks, num_heads_kv, slots, head_dim), format problem.cache */
+  DLTensor v;     /* in and out: (blocks, num_heads_kv, slots, head_dim_v) */
+  DLTensor new_k; /* (batch, num_heads_kv, rows, head_dim), format problem.input */
+  DLTensor new_v; /* (batch, num_heads_kv, rows, head_dim_v) */
+  DLTensor cache_seqlens; /* (batch) int32: tokens in the cache before */
+  DLTensor new_seqlens;   /* (batch) int32: rows to append, each <= rows */
   void* stream;
-  AttestProblem problem; /* of it: batch, kv_heads, depths, input, cache, scales, rope, page_size,
-                            ring, and capacity: tokens that a batch entry has room for */
+  AttestProblem problem; /* of it: batch, num_heads_kv, head dims, input, cache, scales, rope,
+                            page_size, ring, and capacity: tokens that a batch entry has room for */
   DLTensor block_table;  /* as in AttestAttention; every entry names a page */
   DLTensor k_scales;     /* as in AttestAttention; per token they are in and out */
   DLTensor v_scales;
-  DLTensor rotations; /* (positions, depth) f32: depth/2 cosines, then as many sines */
+  DLTensor rope_cos_sin; /* (positions, head_dim) f32: head_dim/2 cosines, then as many sines */
 } AttestAppend;
 
 /* y = x w + bias */
@@ -204,58 +204,64 @@ typedef struct AttestProjection {
  * twice, and none that is written is read. */
 typedef struct AttestPageCopy {
   uint32_t abi_version, struct_bytes;
-  DLTensor k;     /* in and out: (pages, kv_heads, page_size, depth) */
-  DLTensor v;     /* in and out: (pages, kv_heads, page_size, v_depth) */
+  DLTensor k;     /* in and out: (pages, num_heads_kv, page_size, head_dim) */
+  DLTensor v;     /* in and out: (pages, num_heads_kv, page_size, head_dim_v) */
   DLTensor pairs; /* (n, 2) int32 */
   void* stream;
 } AttestPageCopy;
 
-/* Parts of a split sequence: how many keys each holds. */
-#define ATTEST_PARTS_UNKNOWN 0
-#define ATTEST_PARTS_EVEN (-1)         /* ceil(keys / splits), of the batch entry's own keys */
-#define ATTEST_PARTS_POWER_OF_TWO (-2) /* the least power of two that is no less than that */
+/* AttestPrecision.split_size, where it depends on the length of the sequence. */
+#define ATTEST_SPLIT_SIZE_UNKNOWN 0
+#define ATTEST_SPLIT_SIZE_EVEN (-1) /* ceil(keys / num_splits), of the batch entry's own keys */
+#define ATTEST_SPLIT_SIZE_POWER_OF_TWO (-2) /* the least power of two that is no less than that */
 
 /* How the subject rounds. Wrong declarations are found out, not punished: too small an error makes
  * a correct kernel fail, too large a one makes the gate blind. All are relative errors of one
  * operation, except log_error (nats; relative above 1). 0 means correctly rounded.
  *
- * Fields from `block` on say in which order the subject works. Left 0 they cost nothing but
+ * Fields from `kv_block` on say in which order the subject works. Left 0 they cost nothing but
  * sharpness: the bound then holds for any order. Declared, they let attest round P as the kernel
  * does, and see errors hundreds of times smaller. A wrong one is found out by many small
  * violations. The size of this struct is fixed; what comes later takes from `reserved`. */
 typedef struct AttestPrecision {
   uint32_t abi_version, struct_bytes;
-  uint32_t p_format; /* what the weights are rounded to before they meet V */
-  int32_t key_block; /* least number of keys between two rescales; 1 when unknown */
-  double exp_error;  /* e.g. ex2.approx: 2.5 ulp = 5 * 2^-24 */
+  uint32_t p_format;        /* what the weights are rounded to before they meet V */
+  int32_t keys_per_rescale; /* least number of keys between two rescales; 1 when unknown */
+  double exp_error;         /* e.g. ex2.approx: 2.5 ulp = 5 * 2^-24 */
   double log_error;
   double tanh_error;
   double division_error;
-  int32_t tensor_step;  /* 0: q.k and P V are sums of f32 operations, in any order. Otherwise tensor
-                           cores accumulate in f32, and this is the least number of products that
-                           they add in one step: 8 for mma.sync.m16n8k16 of f16 and bf16 on sm_80
-                           and later, 4 on sm_70 and for tf32 */
-  uint32_t sums_cast;   /* 1: the row sum adds the weights as they are after rounding to p_format */
-  double lazy;          /* log2 by which weights may exceed 1 before the reference is raised; 0: the
-                           reference is always the largest logit seen */
-  double p_shift;       /* log2 of a factor on weights and row sum, there when P is rounded */
-  int64_t block;        /* keys whose weights share one reference: the largest logit seen, their own
-                           included. Blocks begin at its multiples, from the part's first key. More
-                           than there are keys: the reference is the row's maximum. 0: unknown */
-  int32_t streams;      /* states among which the blocks of a part are dealt in turn; 0 is 1 */
-  uint32_t falling;     /* 1: a part's last block comes first */
-  int64_t part;         /* decode with splits > 1: keys of a part, or ATTEST_PARTS_... */
-  uint32_t scales_in_p; /* 1: a scale of the cache's v joins the weight before it is rounded */
-  uint32_t in_order; /* 1: q.k over columns, and P V over the keys of a block, are added in rising
-                        order, tensor_step at a time in groups that begin at its multiples */
-  int32_t sum_lanes; /* partial sums of the row sum in a state, each with an equal share of every
-                        block; 0 is 1 */
-  uint32_t unused;   /* 0 */
-  uint32_t normalize_before_cast; /* 1: weights are divided by the row sum before they are rounded
-                                     to p_format, and O is not divided. Not with sums_cast */
-  uint32_t scores_format; /* what q.k is rounded to, and perhaps again whatever is made of it before
-                             the exponential; ATTEST_F32, which is 0: nothing of the kind */
-  uint64_t reserved[7];   /* 0 */
+  /* 0: q.k and P V are sums of f32 operations, in any order. Otherwise tensor cores accumulate in
+   * f32, and this is the least number of products that they add in one step: 8 for
+   * mma.sync.m16n8k16 of f16 and bf16 on sm_80 and later, 4 on sm_70 and for tf32. */
+  int32_t tensor_step;
+  uint32_t row_sum_of_rounded_p; /* 1: row_sum adds the weights as rounded to p_format */
+  /* log2 of how much weights may exceed 1 before row_max is raised; 0: it is always raised. */
+  double rescale_threshold_log2;
+  double p_scale_log2; /* log2 of a factor on weights and row_sum, there when P is rounded */
+  /* Keys whose weights share one row_max: the largest logit seen, their own included. Blocks begin
+   * at its multiples, from the split's first key. More than there are keys: row_max is that of the
+   * whole row. 0: unknown. */
+  int64_t kv_block;
+  /* Sets of (row_max, row_sum, O) to which the KV blocks of a split are dealt in turn; 0 is 1. */
+  int32_t interleaved_accumulators;
+  uint32_t kv_blocks_descending; /* 1: a split's last KV block comes first */
+  int64_t split_size;    /* decode with num_splits > 1: keys of a split, or ATTEST_SPLIT_SIZE_... */
+  uint32_t v_scale_in_p; /* 1: a scale of the cache's v joins the weight before it is rounded */
+  /* 1: q.k over columns, and P V over the keys of a KV block, are added in rising order,
+   * tensor_step at a time in groups that begin at its multiples. */
+  uint32_t in_order;
+  /* Partial sums of row_sum in an accumulator, each with an equal share of every KV block; 0 is 1.
+   */
+  int32_t partial_row_sums;
+  /* 1: weights are divided by row_sum before they are rounded to p_format, and O is not divided.
+   * Not with row_sum_of_rounded_p. */
+  uint32_t normalize_before_cast;
+  /* What q.k is rounded to, and perhaps again whatever is made of it before the exponential;
+   * ATTEST_F32, which is 0: nothing of the kind. */
+  uint32_t scores_format;
+  uint32_t reserved_first; /* 0 */
+  uint64_t reserved[7];    /* 0 */
 } AttestPrecision;
 
 /* Return 0 for success. Any other value is a fault of the subject, reported with last_error(). */

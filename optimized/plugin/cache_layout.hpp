@@ -11,8 +11,8 @@
 
 namespace attest {
 
-/// A cache as one dense tensor of rows, (blocks, kv_heads, slots): batch entries and their slots,
-/// or pages and theirs.
+/// A cache as one dense tensor of rows, (blocks, num_heads_kv, slots): batch entries and their
+/// slots, or pages and theirs.
 struct CacheLayout {
   Index blocks = 0, slots = 0;
   Index entries = 0;                // batch entries

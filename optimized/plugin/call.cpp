@@ -131,13 +131,13 @@ std::int32_t Calls::dispatch(const Request& request, const Tensors& tensors) con
     append.v = view(TensorName::v);
     append.new_k = view(TensorName::new_k);
     append.new_v = view(TensorName::new_v);
-    append.lengths = view(TensorName::lengths);
-    append.new_lengths = view(TensorName::new_lengths);
+    append.cache_seqlens = view(TensorName::cache_seqlens);
+    append.new_seqlens = view(TensorName::new_seqlens);
     append.problem = request.problem;
     append.block_table = view(TensorName::block_table);
     append.k_scales = view(TensorName::k_scales);
     append.v_scales = view(TensorName::v_scales);
-    append.rotations = view(TensorName::rotations);
+    append.rope_cos_sin = view(TensorName::rope_cos_sin);
     return subject_.append(&append);
   }
   if (request.operation == ATTEST_PROJECTION) {
@@ -167,11 +167,11 @@ std::int32_t Calls::dispatch(const Request& request, const Tensors& tensors) con
   attention.k = view(TensorName::k);
   attention.v = view(TensorName::v);
   attention.bias = view(TensorName::bias);
-  attention.slopes = view(TensorName::slopes);
+  attention.alibi_slopes = view(TensorName::slopes);
   attention.sinks = view(TensorName::sinks);
   attention.mask = view(TensorName::mask);
-  attention.query_lengths = view(TensorName::query_lengths);
-  attention.key_lengths = view(TensorName::key_lengths);
+  attention.seqlens_q = view(TensorName::seqlens_q);
+  attention.seqlens_kv = view(TensorName::seqlens_kv);
   attention.o = view(TensorName::o);
   attention.lse = view(TensorName::lse);
   attention.block_table = view(TensorName::block_table);

@@ -1,5 +1,6 @@
 // The limit follows from the problem's work, counted as what the definition multiplies: for each
-// pair of a query and a key, in each head, depth products for the score and v_depth for the output.
+// pair of a query and a key, in each head, head_dim products for the score and head_dim_v for the
+// output.
 //
 //   one lane does it all    a product costs about 16 instructions (two addresses, loads, widening,
 //                           masks and the exponential shared by few columns), and who scans the
@@ -43,11 +44,11 @@ struct Products {
 Products products_of(const Request& request) {
   const AttestProblem& p = request.problem;
   if (request.operation == ATTEST_PREFILL || request.operation == ATTEST_DECODE) {
-    const double heads = static_cast<double>(p.batch) * static_cast<double>(p.query_heads);
-    const double pairs = heads * static_cast<double>(p.queries) * static_cast<double>(p.keys);
-    return {pairs * static_cast<double>(p.depth + p.v_depth),
-            heads * padded(p.queries, kRowTile) * padded(p.keys, kRowTile) *
-                (padded(p.depth, kColumnTile) + padded(p.v_depth, kColumnTile))};
+    const double heads = static_cast<double>(p.batch) * static_cast<double>(p.num_heads_q);
+    const double pairs = heads * static_cast<double>(p.seqlen_q) * static_cast<double>(p.seqlen_kv);
+    return {pairs * static_cast<double>(p.head_dim + p.head_dim_v),
+            heads * padded(p.seqlen_q, kRowTile) * padded(p.seqlen_kv, kRowTile) *
+                (padded(p.head_dim, kColumnTile) + padded(p.head_dim_v, kColumnTile))};
   }
   const TensorSpec* x = find(request, TensorName::x);
   const TensorSpec* w = find(request, TensorName::w);

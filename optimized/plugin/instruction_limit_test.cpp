@@ -20,18 +20,18 @@ constexpr std::uint64_t kOfSeconds = 1 << 28;  // at some 2^25 to 2^27 warp inst
 
 TEST(InstructionLimit, EndsAnEndlessKernelOfASmallProblemInSeconds) {
   Problem small;
-  small.batch = small.query_heads = small.kv_heads = 2;
-  small.queries = small.keys = 40;
-  small.depth = small.v_depth = 64;
+  small.batch = small.num_heads_q = small.num_heads_kv = 2;
+  small.seqlen_q = small.seqlen_kv = 40;
+  small.head_dim = small.head_dim_v = 64;
   EXPECT_LT(limit_of(small), kOfSeconds);
 }
 
 // Whoever spends 16 instructions on each product, one lane at a time, three times over.
 TEST(InstructionLimit, LeavesRoomForTheSlowestOfALargeProblem) {
   Problem large;
-  large.query_heads = large.kv_heads = 8;
-  large.queries = large.keys = 1024;
-  large.depth = large.v_depth = 128;
+  large.num_heads_q = large.num_heads_kv = 8;
+  large.seqlen_q = large.seqlen_kv = 1024;
+  large.head_dim = large.head_dim_v = 128;
   EXPECT_GE(limit_of(large), 16ULL * 3 * 8 * 1024 * 1024 * (128 + 128));
 }
 
@@ -50,8 +50,8 @@ TEST(InstructionLimit, CountsWhatAProjectionMultiplies) {
 
 TEST(InstructionLimit, OfTheLargestNumbersIsStillANumber) {
   Problem huge;
-  huge.batch = huge.query_heads = huge.queries = huge.keys = 1'000'000;
-  huge.depth = huge.v_depth = 1'000'000;
+  huge.batch = huge.num_heads_q = huge.seqlen_q = huge.seqlen_kv = 1'000'000;
+  huge.head_dim = huge.head_dim_v = 1'000'000;
   EXPECT_EQ(limit_of(huge), 1ULL << 62);
 }
 

@@ -16,12 +16,15 @@ std::string in(const std::filesystem::path& path) {
   return "plugin " + path.string() + ": ";
 }
 
+const std::string kRebuild =
+    "; rebuild it with this attest_subject.h (version 3 renamed fields: depth is head_dim, keys is "
+    "seqlen_kv, block is kv_block; README.md of optimized/plugin/ lists them)";
+
 void check_table(const AttestSubject& subject, const std::filesystem::path& path,
                  const CudaRuntime* runtime) {
   if (subject.abi_version != ATTEST_ABI_VERSION) {
     throw Error(in(path) + "its table has ABI version " + std::to_string(subject.abi_version) +
-                ", this attest serves " + std::to_string(ATTEST_ABI_VERSION) +
-                "; rebuild it with this attest_subject.h");
+                ", this attest serves " + std::to_string(ATTEST_ABI_VERSION) + kRebuild);
   }
   if (subject.struct_bytes < sizeof(AttestSubject)) {
     throw Error(in(path) + "its table says struct_bytes = " + std::to_string(subject.struct_bytes) +
@@ -55,8 +58,8 @@ std::optional<std::string> wrong_precision(const AttestPrecision& precision) {
     return "precision.p_format " + std::to_string(precision.p_format) +
            " is no format; use ATTEST_F32 to ATTEST_E5M2";
   }
-  if (precision.streams < 0 || precision.sum_lanes < 0) {
-    return "precision.streams or sum_lanes is negative; 0 is 1";
+  if (precision.interleaved_accumulators < 0 || precision.partial_row_sums < 0) {
+    return "precision.interleaved_accumulators or partial_row_sums is negative; 0 is 1";
   }
   const std::string wrong = precision_invalidity(precision_path(precision));
   if (!wrong.empty()) return "precision." + wrong;
@@ -80,7 +83,7 @@ const AttestSubject& load_plugin(const std::filesystem::path& path, const CudaRu
   const AttestSubject* subject = subject_of(ATTEST_ABI_VERSION);
   if (subject == nullptr) {
     throw Error(in(path) + "attest_subject(" + std::to_string(ATTEST_ABI_VERSION) +
-                ") returned NULL: it does not serve this ABI version");
+                ") returned NULL: it does not serve this ABI version" + kRebuild);
   }
   check_table(*subject, path, runtime);
   return *subject;

@@ -111,8 +111,8 @@ std::uint64_t RequestPlan::add_lengths(TensorName name, const std::vector<Index>
 }
 
 void RequestPlan::add_optional(const Problem& problem, const Values& values) {
-  const Extent4 scores{problem.batch, problem.query_heads, problem.queries, problem.keys};
-  const Extent4 per_head{1, 1, 1, problem.query_heads};
+  const Extent4 scores{problem.batch, problem.num_heads_q, problem.seqlen_q, problem.seqlen_kv};
+  const Extent4 per_head{1, 1, 1, problem.num_heads_q};
   const auto send_f32 = [this](TensorName name, const std::optional<Tensor>& tensor,
                                const Extent4& extent, std::uint8_t axes) -> TensorSpec& {
     if (!tensor) {
@@ -123,16 +123,16 @@ void RequestPlan::add_optional(const Problem& problem, const Values& values) {
                      tensor->bytes.size(), extent[2]);
   };
   if (problem.bias) send_f32(TensorName::bias, values.bias, scores, kAllAxes);
-  if (problem.alibi) send_f32(TensorName::slopes, values.slopes, per_head, kColumnOnly);
+  if (problem.alibi) send_f32(TensorName::slopes, values.alibi_slopes, per_head, kColumnOnly);
   if (problem.sinks) send_f32(TensorName::sinks, values.sinks, per_head, kColumnOnly);
   if (!problem.mask) return;
-  const Extent4 extent{problem.batch, 1, problem.queries, problem.keys};
+  const Extent4 extent{problem.batch, 1, problem.seqlen_q, problem.seqlen_kv};
   const std::size_t bytes = bytes_of_extent(extent, Element::u8);
   if (!values.mask || values.mask->visible.size() != bytes) {
     throw Error("the problem asks for a mask, and the values hold none of its extent");
   }
   add_input({TensorName::mask, Element::u8, extent, kWithoutHead}, values.mask->visible.data(),
-            bytes, problem.queries);
+            bytes, problem.seqlen_q);
 }
 
 void RequestPlan::place_cache(const Problem& problem, Index capacity,
@@ -201,32 +201,34 @@ RequestPlan RequestPlan::attention(Operation operation, const Problem& problem,
   RequestPlan plan(operation, poison);
   plan.header_.problem = abi_problem(problem);
   const Index capacity = plan.header_.problem.capacity;
-  const Extent4 q{problem.batch, problem.query_heads, problem.queries, problem.depth};
+  const Extent4 q{problem.batch, problem.num_heads_q, problem.seqlen_q, problem.head_dim};
   demand(values.q, q, TensorName::q);
-  demand(values.k, {problem.batch, problem.kv_heads, problem.keys, problem.depth}, TensorName::k);
-  demand(values.v, {problem.batch, problem.kv_heads, problem.keys, problem.v_depth}, TensorName::v);
-  std::vector<Index> tokens = problem.key_lengths;
-  if (tokens.empty()) tokens.assign(static_cast<std::size_t>(problem.batch), problem.keys);
+  demand(values.k, {problem.batch, problem.num_heads_kv, problem.seqlen_kv, problem.head_dim},
+         TensorName::k);
+  demand(values.v, {problem.batch, problem.num_heads_kv, problem.seqlen_kv, problem.head_dim_v},
+         TensorName::v);
+  std::vector<Index> tokens = problem.seqlens_kv;
+  if (tokens.empty()) tokens.assign(static_cast<std::size_t>(problem.batch), problem.seqlen_kv);
   std::vector<Index> used = tokens;
   for (Index& rows : used) rows = std::min(rows, capacity);
   plan.place_cache(problem, capacity, used, problem.ring > 0 ? tokens : std::vector<Index>{});
   plan.add_whole(TensorName::q, values.q, kAllAxes);
   plan.add_cache(TensorName::k, values.k, Role::input);
   plan.add_cache(TensorName::v, values.v, Role::input);
-  plan.add_scales(problem, TensorName::k_scales, values.k_scales, problem.keys, Role::input);
-  plan.add_scales(problem, TensorName::v_scales, values.v_scales, problem.keys, Role::input);
+  plan.add_scales(problem, TensorName::k_scales, values.k_scales, problem.seqlen_kv, Role::input);
+  plan.add_scales(problem, TensorName::v_scales, values.v_scales, problem.seqlen_kv, Role::input);
   plan.add_optional(problem, values);
-  const std::uint64_t queries = plan.add_lengths(TensorName::query_lengths, problem.query_lengths);
-  const std::uint64_t keys = plan.add_lengths(TensorName::key_lengths, problem.key_lengths);
+  const std::uint64_t queries = plan.add_lengths(TensorName::seqlens_q, problem.seqlens_q);
+  const std::uint64_t keys = plan.add_lengths(TensorName::seqlens_kv, problem.seqlens_kv);
   plan.add_output({TensorName::o,
                    element_of(problem.output),
-                   {problem.batch, problem.query_heads, problem.queries, problem.v_depth},
+                   {problem.batch, problem.num_heads_q, problem.seqlen_q, problem.head_dim_v},
                    kAllAxes},
                   problem.output);
   if (wants_lse(problem)) {
     plan.add_output({TensorName::lse,
                      Element::f32,
-                     {problem.batch, problem.query_heads, problem.queries, 1},
+                     {problem.batch, problem.num_heads_q, problem.seqlen_q, 1},
                      kWithoutColumn},
                     Format::f32);
   }
@@ -251,12 +253,12 @@ RequestPlan RequestPlan::append(const Problem& problem, const CacheUpdate& updat
   const Index capacity = update.k.extent[2];
   plan.header_.problem.capacity = capacity;
   const auto batch = static_cast<std::size_t>(update.k.extent[0]);
-  if (update.lengths.size() != batch || update.new_lengths.size() != batch) {
+  if (update.cache_seqlens.size() != batch || update.new_seqlens.size() != batch) {
     throw Error("append needs one length and one new length per batch entry");
   }
   plan.place_cache(problem, capacity, std::vector<Index>(batch, capacity), {});
-  plan.add_lengths(TensorName::lengths, update.lengths);
-  const std::uint64_t rows = plan.add_lengths(TensorName::new_lengths, update.new_lengths);
+  plan.add_lengths(TensorName::cache_seqlens, update.cache_seqlens);
+  const std::uint64_t rows = plan.add_lengths(TensorName::new_seqlens, update.new_seqlens);
   const bool heads_inside_rows = problem.layout == Layout::bthd;
   // What of the cache may be written, of all that an entry has room for, is for a property to
   // judge.
@@ -274,8 +276,9 @@ RequestPlan RequestPlan::append(const Problem& problem, const CacheUpdate& updat
   plan.add_scales(problem, TensorName::v_scales, update.v_scales, capacity, Role::in_out);
   plan.leave_gaps(problem);
   if (problem.rope == Rope::none) return plan;
-  if (!update.rotations) throw Error("the problem asks for rope, and no rotations were given");
-  plan.add_whole(TensorName::rotations, *update.rotations, kMatrix);
+  if (!update.rope_cos_sin)
+    throw Error("the problem asks for rope, and no rope_cos_sin were given");
+  plan.add_whole(TensorName::rope_cos_sin, *update.rope_cos_sin, kMatrix);
   return plan;
 }
 

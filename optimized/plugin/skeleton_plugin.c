@@ -66,10 +66,10 @@ static void visible_keys(const AttestProblem* problem, int64_t i, int64_t diagon
 /* q.k * scale in double: a product of two floats is exact in double, so only the sum rounds. */
 static double logit(const float* q, const float* k, const AttestProblem* problem) {
   double sum = 0;
-  for (int64_t column = 0; column < problem->depth; ++column) {
+  for (int64_t column = 0; column < problem->head_dim; ++column) {
     sum += (double)q[column] * (double)k[column];
   }
-  return sum * (double)problem->scale;
+  return sum * (double)problem->softmax_scale;
 }
 
 /* One row of O and of LSE. Two passes over the keys, the textbook softmax: first the largest logit,
@@ -77,7 +77,7 @@ static double logit(const float* q, const float* k, const AttestProblem* problem
 static void attend_row(const AttestAttention* a, int64_t b, int64_t h, int64_t i, int64_t begin,
                        int64_t end) {
   const AttestProblem* problem = &a->problem;
-  const int64_t kv_head = h / (problem->query_heads / problem->kv_heads);
+  const int64_t kv_head = h / (problem->num_heads_q / problem->num_heads_kv);
   const float* q = row_of(&a->q, b, h, i);
   float* o = row_of(&a->o, b, h, i);
   double largest = -INFINITY;
@@ -86,19 +86,19 @@ static void attend_row(const AttestAttention* a, int64_t b, int64_t h, int64_t i
     largest = fmax(largest, logit(q, k, problem));
   }
   double sum_of_weights = 0;
-  double sums[256] = {0}; /* v_depth <= 256, see declines() */
+  double sums[256] = {0}; /* head_dim_v <= 256, see declines() */
   for (int64_t j = begin; j < end; ++j) {
     const float* k = token_of(&a->k, &a->block_table, problem, b, kv_head, j);
     const float* v = token_of(&a->v, &a->block_table, problem, b, kv_head, j);
     const double weight = exp(logit(q, k, problem) - largest);
     sum_of_weights += weight;
-    for (int64_t column = 0; column < problem->v_depth; ++column) {
+    for (int64_t column = 0; column < problem->head_dim_v; ++column) {
       sums[column] += weight * (double)v[column];
     }
   }
   /* A row that sees no key has no softmax. What it must hold is a convention of the Problem. */
   const int empty = begin >= end;
-  for (int64_t column = 0; column < problem->v_depth; ++column) {
+  for (int64_t column = 0; column < problem->head_dim_v; ++column) {
     const double without_keys = problem->empty_row == ATTEST_EMPTY_NAN ? NAN : 0.0;
     o[column] = (float)(empty ? without_keys : sums[column] / sum_of_weights);
   }
@@ -117,10 +117,10 @@ static void attend_row(const AttestAttention* a, int64_t b, int64_t h, int64_t i
 static int32_t attend(const AttestAttention* a) {
   const AttestProblem* problem = &a->problem;
   for (int64_t b = 0; b < problem->batch; ++b) {
-    const int64_t queries = length_of(&a->query_lengths, b, problem->queries);
-    const int64_t keys = length_of(&a->key_lengths, b, problem->keys);
+    const int64_t queries = length_of(&a->seqlens_q, b, problem->seqlen_q);
+    const int64_t keys = length_of(&a->seqlens_kv, b, problem->seqlen_kv);
     const int64_t diagonal = problem->alignment == ATTEST_BOTTOM_RIGHT ? keys - queries : 0;
-    for (int64_t h = 0; h < problem->query_heads; ++h) {
+    for (int64_t h = 0; h < problem->num_heads_q; ++h) {
       /* Rows at or behind the query length must not be written, so the loop ends before them. */
       for (int64_t i = 0; i < queries; ++i) {
         int64_t begin = 0;
@@ -133,16 +133,16 @@ static int32_t attend(const AttestAttention* a) {
   return 0;
 }
 
-/* Row r of batch entry b is token lengths[b] + r; one behind the capacity is dropped, but a ring
- * has room for every token. */
+/* Row r of batch entry b is token cache_seqlens[b] + r; one behind the capacity is dropped, but a
+ * ring has room for every token. */
 static int32_t append(const AttestAppend* a) {
   const AttestProblem* problem = &a->problem;
   const int64_t batch = a->new_k.shape[0];
-  const int64_t kv_heads = a->k.shape[1];
+  const int64_t num_heads_kv = a->k.shape[1];
   for (int64_t b = 0; b < batch; ++b) {
-    const int64_t used = length_of(&a->lengths, b, 0);
-    const int64_t rows = length_of(&a->new_lengths, b, a->new_k.shape[2]);
-    for (int64_t h = 0; h < kv_heads; ++h) {
+    const int64_t used = length_of(&a->cache_seqlens, b, 0);
+    const int64_t rows = length_of(&a->new_seqlens, b, a->new_k.shape[2]);
+    for (int64_t h = 0; h < num_heads_kv; ++h) {
       for (int64_t r = 0; r < rows; ++r) {
         const int64_t token = used + r;
         if (problem->ring == 0 && token >= problem->capacity) {
@@ -172,7 +172,7 @@ static const char* declines(uint32_t operation, const AttestProblem* problem) {
   if (operation == ATTEST_APPEND) {
     return problem->rope != ATTEST_ROPE_NONE ? "the skeleton turns no keys" : NULL;
   }
-  if (problem->v_depth > 256) {
+  if (problem->head_dim_v > 256) {
     return "the skeleton holds at most 256 columns of v";
   }
   if (problem->softcap != 0.0F) {
@@ -196,7 +196,7 @@ const AttestSubject* attest_subject(uint32_t abi_version) {
       .precision = {.abi_version = ATTEST_ABI_VERSION,
                     .struct_bytes = sizeof(AttestPrecision),
                     .p_format = ATTEST_F32,
-                    .key_block = 1},
+                    .keys_per_rescale = 1},
       .declines = declines,
       .scratch_bytes = NULL,
       .last_error = NULL,

@@ -28,21 +28,21 @@ inline Tensor counting(Format format, Extent4 extent, int first) {
 
 inline Values counting_values(const Problem& p) {
   Values values;
-  values.q = counting(p.input, {p.batch, p.query_heads, p.queries, p.depth}, 1);
-  values.k = counting(cache_format(p), {p.batch, p.kv_heads, p.keys, p.depth}, 2);
-  values.v = counting(cache_format(p), {p.batch, p.kv_heads, p.keys, p.v_depth}, 3);
+  values.q = counting(p.input, {p.batch, p.num_heads_q, p.seqlen_q, p.head_dim}, 1);
+  values.k = counting(cache_format(p), {p.batch, p.num_heads_kv, p.seqlen_kv, p.head_dim}, 2);
+  values.v = counting(cache_format(p), {p.batch, p.num_heads_kv, p.seqlen_kv, p.head_dim_v}, 3);
   if (p.scales != Scales::none) {
-    values.k_scales = counting(Format::f32, scales_extent(p, p.keys), 7);
-    values.v_scales = counting(Format::f32, scales_extent(p, p.keys), 8);
+    values.k_scales = counting(Format::f32, scales_extent(p, p.seqlen_kv), 7);
+    values.v_scales = counting(Format::f32, scales_extent(p, p.seqlen_kv), 8);
   }
   if (p.bias) {
-    values.bias = counting(Format::f32, {p.batch, p.query_heads, p.queries, p.keys}, 4);
+    values.bias = counting(Format::f32, {p.batch, p.num_heads_q, p.seqlen_q, p.seqlen_kv}, 4);
   }
-  if (p.alibi) values.slopes = counting(Format::f32, {1, 1, 1, p.query_heads}, 5);
-  if (p.sinks) values.sinks = counting(Format::f32, {1, 1, 1, p.query_heads}, 6);
+  if (p.alibi) values.alibi_slopes = counting(Format::f32, {1, 1, 1, p.num_heads_q}, 5);
+  if (p.sinks) values.sinks = counting(Format::f32, {1, 1, 1, p.num_heads_q}, 6);
   if (p.mask) {
-    values.mask = VisibilityMask{p.batch, p.queries, p.keys, {}};
-    for (Index n = 0; n < p.batch * p.queries * p.keys; ++n) {
+    values.mask = VisibilityMask{p.batch, p.seqlen_q, p.seqlen_kv, {}};
+    for (Index n = 0; n < p.batch * p.seqlen_q * p.seqlen_kv; ++n) {
       values.mask->visible.push_back(n % 3 == 0 ? 1 : 0);
     }
   }

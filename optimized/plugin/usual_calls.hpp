@@ -7,35 +7,35 @@
 
 namespace attest {
 
-/// Of a projection, queries x depth is X and depth x keys is W. An append adds `queries` tokens to
-/// a cache of `keys`.
+/// Of a projection, queries x head_dim is X and head_dim x keys is W. An append adds `queries`
+/// tokens to a cache of `keys`.
 struct UsualCall {
   uint32_t operation = ATTEST_PREFILL;
-  int64_t batch = 1, query_heads = 1, kv_heads = 1, queries = 1, keys = 1, depth = 64;
+  int64_t batch = 1, num_heads_q = 1, num_heads_kv = 1, seqlen_q = 1, seqlen_kv = 1, head_dim = 64;
   uint32_t format = ATTEST_BF16;  // of inputs and outputs
   bool causal = false;
-  int64_t splits = 1, page_size = 0;
+  int64_t num_splits = 1, page_size = 0;
   uint32_t cache = ATTEST_BF16, scales = ATTEST_SCALES_NONE, rope = ATTEST_ROPE_NONE;
 };
 
 inline constexpr UsualCall kUsualCalls[] = {
-    {.query_heads = 4, .kv_heads = 2, .queries = 1024, .keys = 1024, .causal = true},
-    {.query_heads = 2, .queries = 1024, .keys = 1024, .depth = 128, .causal = true},
-    {.query_heads = 2,
-     .queries = 512,
-     .keys = 512,
-     .depth = 128,
+    {.num_heads_q = 4, .num_heads_kv = 2, .seqlen_q = 1024, .seqlen_kv = 1024, .causal = true},
+    {.num_heads_q = 2, .seqlen_q = 1024, .seqlen_kv = 1024, .head_dim = 128, .causal = true},
+    {.num_heads_q = 2,
+     .seqlen_q = 512,
+     .seqlen_kv = 512,
+     .head_dim = 128,
      .format = ATTEST_F16,
      .cache = ATTEST_F16},
-    {.queries = 256,
-     .keys = 256,
-     .depth = 256,
+    {.seqlen_q = 256,
+     .seqlen_kv = 256,
+     .head_dim = 256,
      .format = ATTEST_F16,
      .causal = true,
      .cache = ATTEST_F16},
-    {.query_heads = 2,
-     .queries = 256,
-     .keys = 256,
+    {.num_heads_q = 2,
+     .seqlen_q = 256,
+     .seqlen_kv = 256,
      .format = ATTEST_F32,
      .causal = true,
      .cache = ATTEST_F32},

@@ -19,9 +19,9 @@ namespace {
 
 Problem tiny_problem() {
   Problem problem;
-  problem.query_heads = problem.kv_heads = 2;
-  problem.queries = problem.keys = 8;
-  problem.depth = problem.v_depth = 16;
+  problem.num_heads_q = problem.num_heads_kv = 2;
+  problem.seqlen_q = problem.seqlen_kv = 8;
+  problem.head_dim = problem.head_dim_v = 16;
   return problem;
 }
 
@@ -37,8 +37,8 @@ class InProcess {
     attention_.abi_version = ATTEST_ABI_VERSION;
     attention_.struct_bytes = sizeof(attention_);
     attention_.problem = abi_problem(p);
-    o_ = Tensor(p.output, {p.batch, p.query_heads, p.queries, p.v_depth});
-    lse_ = Tensor(Format::f32, {p.batch, p.query_heads, p.queries, 1});
+    o_ = Tensor(p.output, {p.batch, p.num_heads_q, p.seqlen_q, p.head_dim_v});
+    lse_ = Tensor(Format::f32, {p.batch, p.num_heads_q, p.seqlen_q, 1});
     attention_.q = view(0, values_.q, 4);
     attention_.k = view(1, values_.k, 4);
     attention_.v = view(2, values_.v, 4);

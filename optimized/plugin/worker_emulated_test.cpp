@@ -30,12 +30,12 @@ WorkerOptions strays() {
 Problem one_key() {
   Problem p;
   p.batch = 2;
-  p.query_heads = 4;
-  p.kv_heads = 2;
-  p.queries = 3;
-  p.depth = 8;
-  p.v_depth = 5;
-  p.scale = 0.5F;
+  p.num_heads_q = 4;
+  p.num_heads_kv = 2;
+  p.seqlen_q = 3;
+  p.head_dim = 8;
+  p.head_dim_v = 5;
+  p.softmax_scale = 0.5F;
   p.spare_slots = 3;
   return p;
 }
@@ -45,15 +45,15 @@ void expect_value_of_the_key(const Reply& reply, const Problem& p, const Values&
   EXPECT_GT(reply.counters.launches, 0);
   EXPECT_GT(reply.counters.warp_instructions, 0);
   for (Index b = 0; b < p.batch; ++b) {
-    for (Index h = 0; h < p.query_heads; ++h) {
-      for (Index i = 0; i < p.queries; ++i) {
-        const Index g = h / (p.query_heads / p.kv_heads);
+    for (Index h = 0; h < p.num_heads_q; ++h) {
+      for (Index i = 0; i < p.seqlen_q; ++i) {
+        const Index g = h / (p.num_heads_q / p.num_heads_kv);
         double logit = 0;
-        for (Index c = 0; c < p.depth; ++c) {
-          logit += values.q.at(b, h, i, c) * values.k.at(b, g, 0, c) * p.scale;
+        for (Index c = 0; c < p.head_dim; ++c) {
+          logit += values.q.at(b, h, i, c) * values.k.at(b, g, 0, c) * p.softmax_scale;
         }
         EXPECT_EQ(reply.lse.at(b, h, i, 0), logit);
-        for (Index c = 0; c < p.v_depth; ++c) {
+        for (Index c = 0; c < p.head_dim_v; ++c) {
           EXPECT_EQ(reply.o.at(b, h, i, c), values.v.at(b, g, 0, c));
         }
       }
@@ -77,7 +77,7 @@ TEST(WorkerEmulated, AttendsToTheOnlyKey) {
         p.layout = layout;
         const Values values = counting_values(p);
         expect_value_of_the_key(subject.prefill(p, values, poison), p, values);
-        p.splits = 2;
+        p.num_splits = 2;
         expect_value_of_the_key(subject.decode(p, values, poison), p, values);
       }
     }
@@ -87,9 +87,9 @@ TEST(WorkerEmulated, AttendsToTheOnlyKey) {
 TEST(WorkerEmulated, EachCheckRunsUnderTheSettingItIsGiven) {
   Subject subject = open_plugin(kernels());
   Problem p;
-  p.queries = p.keys = 9;
-  p.depth = p.v_depth = 8;
-  p.scale = 0x1p-13F;  // weights of one size
+  p.seqlen_q = p.seqlen_kv = 9;
+  p.head_dim = p.head_dim_v = 8;
+  p.softmax_scale = 0x1p-13F;  // weights of one size
   const Values values = counting_values(p);
   const auto o_under = [&](const Setting& setting) {
     subject.begin_under(setting);
@@ -110,8 +110,8 @@ TEST(WorkerEmulated, Appends) {
   update.v = counting(Format::f16, {1, 2, 4, 5}, 1);
   update.new_k = counting(Format::f16, {1, 2, 1, 8}, 100);
   update.new_v = counting(Format::f16, {1, 2, 1, 5}, 101);
-  update.lengths = {2};
-  update.new_lengths = {1};
+  update.cache_seqlens = {2};
+  update.new_seqlens = {1};
   Problem p;
   p.input = Format::f16;
   const Reply reply = subject.append(p, update, Poison::nan);
@@ -151,9 +151,9 @@ class WorkerStrays : public testing::Test {
  protected:
   Reply run(Behaviour behaviour) {
     Problem p;
-    p.keys = 3;
-    p.depth = p.v_depth = 4;
-    p.scale = static_cast<float>(behaviour);
+    p.seqlen_kv = 3;
+    p.head_dim = p.head_dim_v = 4;
+    p.softmax_scale = static_cast<float>(behaviour);
     return subject_.prefill(p, counting_values(p), Poison::nan);
   }
   void expect(Behaviour behaviour, const std::string& kind, const std::string& part) {

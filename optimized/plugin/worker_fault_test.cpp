@@ -23,14 +23,14 @@ namespace {
 Problem problem_for(Behaviour behaviour) {
   Problem problem;
   problem.batch = 2;
-  problem.query_heads = problem.kv_heads = 2;
-  problem.queries = 3;
-  problem.keys = 4;
-  problem.depth = problem.v_depth = 4;
+  problem.num_heads_q = problem.num_heads_kv = 2;
+  problem.seqlen_q = 3;
+  problem.seqlen_kv = 4;
+  problem.head_dim = problem.head_dim_v = 4;
   problem.spare_slots = 2;
-  problem.query_lengths = {3, 3};
-  problem.key_lengths = {4, 2};
-  problem.scale = static_cast<float>(behaviour);
+  problem.seqlens_q = {3, 3};
+  problem.seqlens_kv = {4, 2};
+  problem.softmax_scale = static_cast<float>(behaviour);
   return problem;
 }
 
@@ -127,8 +127,8 @@ TEST_F(WorkerFault, MemoryLimit) {
   expect(EXITS_WHEN_REFUSED, FaultKind::memory, "memory limit 256 MiB");
   expect(RETURNS_WHEN_REFUSED, FaultKind::memory, "returned 12");
   Problem large = problem_for(BEHAVES_WELL);
-  large.keys = 1'000'000;  // k and v: 64 MB each, and as much again for their images
-  large.key_lengths = {};
+  large.seqlen_kv = 1'000'000;  // k and v: 64 MB each, and as much again for their images
+  large.seqlens_kv = {};
   expect(large, FaultKind::memory, "");
 }
 #endif
@@ -148,7 +148,7 @@ TEST_F(WorkerFault, OutOfBounds) {
 
 TEST_F(WorkerFault, WrittenWhereNothingMayBeWritten) {
   expect(CHANGES_Q, FaultKind::inputs_changed, "q[0,0,0,1]");
-  expect(CHANGES_LENGTHS, FaultKind::inputs_changed, "key_lengths[0]");
+  expect(CHANGES_LENGTHS, FaultKind::inputs_changed, "seqlens_kv[0]");
   expect(CHANGES_SPARE_SLOT, FaultKind::guard, "k[0,0,4,0]");
   Problem pages = problem_for(CHANGES_LAST_BLOCK);  // a page that no table names
   pages.page_size = 2;
@@ -157,7 +157,7 @@ TEST_F(WorkerFault, WrittenWhereNothingMayBeWritten) {
   problem.layout = Layout::bthd;
   expect(problem, FaultKind::guard, "gap between two rows of o");
   problem = problem_for(WRITES_BEHIND_QUERIES);
-  problem.query_lengths = {3, 1};
+  problem.seqlens_q = {3, 1};
   expect(problem, FaultKind::guard, "o[1,0,1,0]");
 }
 
@@ -168,14 +168,14 @@ TEST_F(WorkerFault, AppendedWhereNobodyHasRoom) {
   CacheUpdate update;
   update.k = update.v = counting(Format::f32, {2, 2, 6, 4}, 1);
   update.new_k = update.new_v = counting(Format::f32, {2, 2, 1, 4}, 1);
-  update.lengths = update.new_lengths = {1, 1};
+  update.cache_seqlens = update.new_seqlens = {1, 1};
   EXPECT_FALSE(subject_.append(p, update, Poison::nan).fault);
-  p.scale = CHANGES_LAST_BLOCK;
+  p.softmax_scale = CHANGES_LAST_BLOCK;
   const Reply page = subject_.append(p, update, Poison::nan);
   ASSERT_TRUE(page.fault);
   EXPECT_EQ(page.fault->kind, "guard");
   EXPECT_NE(page.fault->what.find("k[4,0,0,0]"), std::string::npos) << page.fault->what;
-  p.scale = CHANGES_SPARE_SLOT;
+  p.softmax_scale = CHANGES_SPARE_SLOT;
   const Reply slot = subject_.append(p, update, Poison::nan);
   ASSERT_TRUE(slot.fault);
   EXPECT_EQ(slot.fault->kind, "guard");

@@ -67,7 +67,7 @@ TEST(WorkerLoad, TablesThatCannotBeUsed) {
   EXPECT_TRUE(says(refusal("no_operation"), "no operation"));
   EXPECT_TRUE(says(refusal("negative_error"), "negative"));
   EXPECT_TRUE(says(refusal("unknown_format"), "p_format 9"));
-  EXPECT_TRUE(says(refusal("no_key_block"), "key_block is 0"));
+  EXPECT_TRUE(says(refusal("no_key_block"), "keys_per_rescale is 0"));
 }
 
 TEST(WorkerLoad, DeathWhileLoading) {

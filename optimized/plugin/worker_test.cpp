@@ -16,12 +16,12 @@ namespace {
 Problem small_problem() {
   Problem problem;
   problem.batch = 2;
-  problem.query_heads = 4;
-  problem.kv_heads = 2;
-  problem.queries = 3;
-  problem.keys = 5;
-  problem.depth = 6;
-  problem.v_depth = 6;
+  problem.num_heads_q = 4;
+  problem.num_heads_kv = 2;
+  problem.seqlen_q = 3;
+  problem.seqlen_kv = 5;
+  problem.head_dim = 6;
+  problem.head_dim_v = 6;
   return problem;
 }
 
@@ -32,12 +32,12 @@ Index length_of(const std::vector<Index>& lengths, Index b, Index full) {
 // What echoes.c computes in prefill, from the values as they were sent.
 double echoed_lse(const Problem& p, const Values& values, Index b, Index h, Index i) {
   double sum = 0;
-  for (Index j = 0; j < length_of(p.key_lengths, b, p.keys); ++j) {
-    sum += values.k.at(b, h / (p.query_heads / p.kv_heads), j, 0);
+  for (Index j = 0; j < length_of(p.seqlens_kv, b, p.seqlen_kv); ++j) {
+    sum += values.k.at(b, h / (p.num_heads_q / p.num_heads_kv), j, 0);
     if (values.bias) sum += values.bias->at(b, h, i, j);
     if (values.mask) sum += values.mask->at(b, i, j) ? 1 : 0;
   }
-  if (values.slopes) sum += values.slopes->at(h);
+  if (values.alibi_slopes) sum += values.alibi_slopes->at(h);
   if (values.sinks) sum += values.sinks->at(h);
   return sum;
 }
@@ -47,16 +47,16 @@ void expect_decoded_echo(Subject& subject, const Problem& p, Poison poison) {
   const Reply decode = subject.decode(p, values, poison);
   ASSERT_FALSE(decode.fault) << decode.fault->kind << ": " << decode.fault->what;
   for (Index b = 0; b < p.batch; ++b) {
-    const Index rows = length_of(p.query_lengths, b, p.queries);
-    const Index last = length_of(p.key_lengths, b, p.keys) - 1;
-    for (Index h = 0; h < p.query_heads; ++h) {
-      const Index g = h / (p.query_heads / p.kv_heads);
-      double lse = static_cast<double>(p.splits);
+    const Index rows = length_of(p.seqlens_q, b, p.seqlen_q);
+    const Index last = length_of(p.seqlens_kv, b, p.seqlen_kv) - 1;
+    for (Index h = 0; h < p.num_heads_q; ++h) {
+      const Index g = h / (p.num_heads_q / p.num_heads_kv);
+      double lse = static_cast<double>(p.num_splits);
       if (p.scales != Scales::none) {
         lse += scale_at(values.k_scales, b, g, last) + scale_at(values.v_scales, b, g, last);
       }
-      for (Index i = 0; i < p.queries; ++i) {
-        for (Index column = 0; column < p.v_depth; ++column) {
+      for (Index i = 0; i < p.seqlen_q; ++i) {
+        for (Index column = 0; column < p.head_dim_v; ++column) {
           ASSERT_EQ(decode.o.bits(decode.o.offset(b, h, i, column)),
                     i < rows ? values.v.bits(values.v.offset(b, g, last, column)) : 0);
         }
@@ -70,16 +70,16 @@ void expect_echo(Subject& subject, const Problem& p, Poison poison) {
   const Values values = counting_values(p);
   const Reply prefill = subject.prefill(p, values, poison);
   ASSERT_FALSE(prefill.fault) << prefill.fault->kind << ": " << prefill.fault->what;
-  ASSERT_EQ(prefill.o.extent, (Extent4{p.batch, p.query_heads, p.queries, p.v_depth}));
-  ASSERT_EQ(prefill.lse.extent, (Extent4{p.batch, p.query_heads, p.queries, 1}));
+  ASSERT_EQ(prefill.o.extent, (Extent4{p.batch, p.num_heads_q, p.seqlen_q, p.head_dim_v}));
+  ASSERT_EQ(prefill.lse.extent, (Extent4{p.batch, p.num_heads_q, p.seqlen_q, 1}));
   EXPECT_EQ(prefill.o.format, p.output);
   EXPECT_EQ(prefill.lse.format, Format::f32);
   expect_decoded_echo(subject, p, poison);
   for (Index b = 0; b < p.batch; ++b) {
-    const Index rows = length_of(p.query_lengths, b, p.queries);
-    for (Index h = 0; h < p.query_heads; ++h) {
-      for (Index i = 0; i < p.queries; ++i) {
-        for (Index column = 0; column < p.v_depth; ++column) {
+    const Index rows = length_of(p.seqlens_q, b, p.seqlen_q);
+    for (Index h = 0; h < p.num_heads_q; ++h) {
+      for (Index i = 0; i < p.seqlen_q; ++i) {
+        for (Index column = 0; column < p.head_dim_v; ++column) {
           ASSERT_EQ(prefill.o.at(b, h, i, column), i < rows ? values.q.at(b, h, i, column) : 0);
         }
         if (p.input != Format::f32) continue;
@@ -94,7 +94,7 @@ TEST(Worker, DescribesThePlugin) {
   EXPECT_EQ(subject.description.name, "echoes");
   EXPECT_EQ(subject.description.numerics, "host");
   EXPECT_EQ(subject.description.precision.p_format, Format::bf16);
-  EXPECT_EQ(subject.description.precision.key_block, 64);
+  EXPECT_EQ(subject.description.precision.keys_per_rescale, 64);
   EXPECT_EQ(subject.description.precision.exp_error, 0.25);
   EXPECT_TRUE(subject.description.batch_invariant);
   EXPECT_FALSE(subject.description.deterministic);
@@ -109,11 +109,11 @@ TEST(Worker, CarriesEveryLayoutPoisonAndOption) {
           Problem p = small_problem();
           p.layout = layout;
           p.spare_slots = spare;
-          p.splits = 2;
+          p.num_splits = 2;
           p.bias = p.alibi = p.sinks = p.mask = options;
           if (options) {
-            p.query_lengths = {2, 3};
-            p.key_lengths = {5, 1};
+            p.seqlens_q = {2, 3};
+            p.seqlens_kv = {5, 1};
           }
           expect_echo(subject, p, poison);
         }
@@ -131,7 +131,7 @@ TEST(Worker, CarriesTensorsThatLieFarApart) {
         Problem p = small_problem();
         p.layout = layout;
         p.batch = batch;
-        p.query_heads = p.kv_heads = heads;
+        p.num_heads_q = p.num_heads_kv = heads;
         p.bias = p.mask = true;
         p.spare_slots = 3;
         p.strided = (1U << kStridedWords) - 1;
@@ -170,15 +170,15 @@ TEST(Worker, CarriesPagesInAnyOrderAndRings) {
         p.page_order = page_size - 1;
         p.spare_slots = page_size % 3;
         expect_echo(subject, p, poison);
-        p.key_lengths = {5, 2};
+        p.seqlens_kv = {5, 2};
         expect_echo(subject, p, poison);
       }
       Problem p = small_problem();
       p.layout = layout;
       p.window_left = 1;
       p.ring = 4;
-      p.keys = 6;
-      p.key_lengths = {6, 3};
+      p.seqlen_kv = 6;
+      p.seqlens_kv = {6, 3};
       expect_decoded_echo(subject, p, poison);
     }
   }
@@ -196,7 +196,7 @@ TEST(Worker, CarriesScaledCaches) {
         p.scales = scales;
         p.page_size = page_size;
         p.page_order = 5;
-        p.key_lengths = {5, 4};
+        p.seqlens_kv = {5, 4};
         expect_decoded_echo(subject, p, Poison::nan);
       }
     }
@@ -206,10 +206,10 @@ TEST(Worker, CarriesScaledCaches) {
 TEST(Worker, CarriesEmptyAndLargeTensors) {
   Subject subject = open_plugin(options_for("echoes"));
   Problem p = small_problem();
-  p.queries = 0;
+  p.seqlen_q = 0;
   expect_echo(subject, p, Poison::nan);
-  p.queries = 1;
-  p.keys = 40'000;  // several times the first size of the shared memory
+  p.seqlen_q = 1;
+  p.seqlen_kv = 40'000;  // several times the first size of the shared memory
   expect_echo(subject, p, Poison::nan);
   expect_echo(subject, small_problem(), Poison::nan);
 }
@@ -224,8 +224,8 @@ TEST(Worker, AppendsInBothLayouts) {
     update.v = counting(Format::bf16, {2, 3, 7, 5}, 1);
     update.new_k = counting(Format::bf16, {2, 3, 2, 4}, 100);
     update.new_v = counting(Format::bf16, {2, 3, 2, 5}, 101);
-    update.lengths = {3, 6};
-    update.new_lengths = {1, 2};  // the second row of entry 1 does not fit and is dropped
+    update.cache_seqlens = {3, 6};
+    update.new_seqlens = {1, 2};  // the second row of entry 1 does not fit and is dropped
     const Reply reply = subject.append(p, update, Poison::nan);
     ASSERT_FALSE(reply.fault) << reply.fault->what;
     Tensor k = update.k, v = update.v;
@@ -262,11 +262,11 @@ TEST(Worker, AppendsToPagesAndRings) {
     update.v = counting(Format::e4m3, {2, 3, 7, 5}, 1);
     update.new_k = counting(Format::e4m3, {2, 3, 2, 4}, 100);
     update.new_v = counting(Format::e4m3, {2, 3, 2, 5}, 101);
-    p.kv_heads = 3;
+    p.num_heads_kv = 3;
     update.k_scales = update.v_scales = counting(Format::f32, scales_extent(p, 7), 9);
-    update.rotations = Tensor(Format::f32, {1, 1, 9, 4});
-    update.lengths = {3, 6};
-    update.new_lengths = {1, 2};  // the second row of entry 1 does not fit, but in a ring
+    update.rope_cos_sin = Tensor(Format::f32, {1, 1, 9, 4});
+    update.cache_seqlens = {3, 6};
+    update.new_seqlens = {1, 2};  // the second row of entry 1 does not fit, but in a ring
     const Reply reply = subject.append(p, update, Poison::huge);
     ASSERT_FALSE(reply.fault) << reply.fault->what;
     Tensor k = update.k, v = update.v, k_scales = *update.k_scales, v_scales = *update.v_scales;

@@ -16,19 +16,20 @@ constexpr Index kOrdersMost = 5;  // a few permutations; 0 is none
 
 /// Elements of k and v that are stored with so many tokens.
 double stored(const Problem& p, Index tokens) {
-  return static_cast<double>(p.batch * p.kv_heads * tokens) *
-         static_cast<double>(p.depth + p.v_depth);
+  return static_cast<double>(p.batch * p.num_heads_kv * tokens) *
+         static_cast<double>(p.head_dim + p.head_dim_v);
 }
 
 /// Tokens on two pages, where that costs little.
 void reach_second_page(Problem& p) {
   constexpr double kProductsMost = 3e5;
   const Index keys = p.page_size + pick_between(1, p.page_size);
-  const Index rows = p.query_heads / p.kv_heads * p.queries;
-  if (p.keys > p.page_size || stored(p, keys) * static_cast<double>(rows) > kProductsMost) return;
-  p.keys = keys;
-  if (p.key_lengths.empty()) return;
-  p.key_lengths.front() = keys;
+  const Index rows = p.num_heads_q / p.num_heads_kv * p.seqlen_q;
+  if (p.seqlen_kv > p.page_size || stored(p, keys) * static_cast<double>(rows) > kProductsMost)
+    return;
+  p.seqlen_kv = keys;
+  if (p.seqlens_kv.empty()) return;
+  p.seqlens_kv.front() = keys;
 }
 
 void draw_pages(Problem& p, const Needs& needs) {
@@ -46,14 +47,14 @@ void draw_pages(Problem& p, const Needs& needs) {
 
 /// Little room beyond what the window needs, so that tokens are overwritten.
 void draw_ring(Problem& p, const Needs& needs) {
-  if (needs.no_attention) p.queries = pick_between(1, 3);
-  for (Index& length : p.query_lengths) length = std::min(length, p.queries);
+  if (needs.no_attention) p.seqlen_q = pick_between(1, 3);
+  for (Index& length : p.seqlens_q) length = std::min(length, p.seqlen_q);
   if (p.window_left == kUnbounded) {
     p.window_left = pick({Index{0}, Index{1}, Index{2}, Index{7}, Index{16}, Index{33}});
   }
   p.alignment = Alignment::bottom_right;
   p.spare_slots = 0;
-  p.ring = p.window_left + p.queries + pick({Index{0}, Index{1}, Index{5}, Index{16}});
+  p.ring = p.window_left + p.seqlen_q + pick({Index{0}, Index{1}, Index{5}, Index{16}});
 }
 
 void draw_narrow(Problem& p) {
@@ -64,25 +65,25 @@ void draw_narrow(Problem& p) {
 /// The whole path projects every token: few, and narrow.
 void draw_path(Problem& p) {
   p.batch = std::min<Index>(p.batch, 2);
-  const Index group = std::min<Index>(p.query_heads / p.kv_heads, 4);
-  p.kv_heads = std::min<Index>(p.kv_heads, 2);
-  p.query_heads = p.kv_heads * group;
-  p.queries = std::min<Index>(p.queries, 4);
-  p.keys = std::clamp<Index>(p.keys, 1, 70);
-  p.depth = std::min<Index>(p.depth, 32);
-  p.v_depth = std::min<Index>(p.v_depth, 32);
-  for (auto [lengths, most] : {std::pair{&p.query_lengths, p.queries}, {&p.key_lengths, p.keys}}) {
+  const Index group = std::min<Index>(p.num_heads_q / p.num_heads_kv, 4);
+  p.num_heads_kv = std::min<Index>(p.num_heads_kv, 2);
+  p.num_heads_q = p.num_heads_kv * group;
+  p.seqlen_q = std::min<Index>(p.seqlen_q, 4);
+  p.seqlen_kv = std::clamp<Index>(p.seqlen_kv, 1, 70);
+  p.head_dim = std::min<Index>(p.head_dim, 32);
+  p.head_dim_v = std::min<Index>(p.head_dim_v, 32);
+  for (auto [lengths, most] : {std::pair{&p.seqlens_q, p.seqlen_q}, {&p.seqlens_kv, p.seqlen_kv}}) {
     if (lengths->empty()) continue;
     lengths->resize(static_cast<std::size_t>(p.batch));
     for (Index& length : *lengths) length = std::min(length, most);
   }
   if (bytes_of(p.input) == 1) p.input = pick({Format::f32, Format::f16, Format::bf16});
-  p.chunk = std::max(p.chunk, (p.keys + 2) / 3);  // at most three steps
+  p.chunk = std::max(p.chunk, (p.seqlen_kv + 2) / 3);  // at most three steps
   draw_narrow(p);
 }
 
 void draw_rope(Problem& p) {
-  if (p.depth % 2 != 0) p.depth += p.depth < 256 ? 1 : -1;
+  if (p.head_dim % 2 != 0) p.head_dim += p.head_dim < 256 ? 1 : -1;
   p.rope = pick({Rope::halves, Rope::pairs});
 }
 

@@ -81,89 +81,90 @@ Dimension cache() {
 
 Dimension widths() {
   Edits values;
-  for (const auto& [depth, v_depth] : {std::pair<Index, Index>{64, 64},
-                                       {128, 128},
-                                       {8, 8},
-                                       {32, 32},
-                                       {256, 256},
-                                       {96, 96},
-                                       {80, 80},
-                                       {16, 16},
-                                       {72, 72},
-                                       {112, 112},
-                                       {160, 160},
-                                       {192, 192},
-                                       {192, 128},
-                                       {576, 512},
-                                       {512, 512},
-                                       {320, 320},
-                                       {384, 384},
-                                       {40, 40},
-                                       {48, 48},
-                                       {24, 24},
-                                       {224, 224},
-                                       {4, 4},
-                                       {2, 2},
-                                       {1, 1},
-                                       {64, 128},
-                                       {128, 64},
-                                       {64, 40},
-                                       {5, 3},
-                                       {65, 65}}) {
-    values.emplace_back([depth = depth, v_depth = v_depth](Problem& p) {
-      p.depth = depth;
-      p.v_depth = v_depth;
+  for (const auto& [head_dim, head_dim_v] : {std::pair<Index, Index>{64, 64},
+                                             {128, 128},
+                                             {8, 8},
+                                             {32, 32},
+                                             {256, 256},
+                                             {96, 96},
+                                             {80, 80},
+                                             {16, 16},
+                                             {72, 72},
+                                             {112, 112},
+                                             {160, 160},
+                                             {192, 192},
+                                             {192, 128},
+                                             {576, 512},
+                                             {512, 512},
+                                             {320, 320},
+                                             {384, 384},
+                                             {40, 40},
+                                             {48, 48},
+                                             {24, 24},
+                                             {224, 224},
+                                             {4, 4},
+                                             {2, 2},
+                                             {1, 1},
+                                             {64, 128},
+                                             {128, 64},
+                                             {64, 40},
+                                             {5, 3},
+                                             {65, 65}}) {
+    values.emplace_back([head_dim = head_dim, head_dim_v = head_dim_v](Problem& p) {
+      p.head_dim = head_dim;
+      p.head_dim_v = head_dim_v;
     });
   }
   return single({"head_dim",
                  [](Problem& to, const Problem& from) {
-                   to.depth = from.depth;
-                   to.v_depth = from.v_depth;
+                   to.head_dim = from.head_dim;
+                   to.head_dim_v = from.head_dim_v;
                  },
                  values, never},
                 any, [](const Problem& p) {
-                  return p.depth == p.v_depth
-                             ? fmt::format("head_dim={}", p.depth)
-                             : fmt::format("head_dim={} head_dim_v={}", p.depth, p.v_depth);
+                  return p.head_dim == p.head_dim_v
+                             ? fmt::format("head_dim={}", p.head_dim)
+                             : fmt::format("head_dim={} head_dim_v={}", p.head_dim, p.head_dim_v);
                 });
 }
 
 Dimension heads() {
   Edits values;
-  for (const auto& [kv_heads, group] : {std::pair<Index, Index>{1, 1},
-                                        {2, 1},
-                                        {2, 2},
-                                        {1, 4},
-                                        {2, 3},
-                                        {1, 8},
-                                        {3, 1},
-                                        {4, 2},
-                                        {8, 1},
-                                        {8, 4},
-                                        {1, 16},
-                                        {1, 32},
-                                        {1, 64},
-                                        {1, 128},
-                                        {16, 1}}) {
-    values.emplace_back([kv_heads = kv_heads, group = group](Problem& p) {
-      p.kv_heads = kv_heads;
-      p.query_heads = kv_heads * group;
+  for (const auto& [num_heads_kv, group] : {std::pair<Index, Index>{1, 1},
+                                            {2, 1},
+                                            {2, 2},
+                                            {1, 4},
+                                            {2, 3},
+                                            {1, 8},
+                                            {3, 1},
+                                            {4, 2},
+                                            {8, 1},
+                                            {8, 4},
+                                            {1, 16},
+                                            {1, 32},
+                                            {1, 64},
+                                            {1, 128},
+                                            {16, 1}}) {
+    values.emplace_back([num_heads_kv = num_heads_kv, group = group](Problem& p) {
+      p.num_heads_kv = num_heads_kv;
+      p.num_heads_q = num_heads_kv * group;
     });
   }
   return paired(
       {"heads",
        [](Problem& to, const Problem& from) {
-         to.kv_heads = from.kv_heads;
-         to.query_heads = from.query_heads;
+         to.num_heads_kv = from.num_heads_kv;
+         to.num_heads_q = from.num_heads_q;
        },
        values, never},
       heads_and_rows,
       [](const Problem& p) -> std::string {
-        if (p.query_heads == p.kv_heads) return p.kv_heads == 1 ? "one head" : "MHA";
-        return p.kv_heads == 1 ? "MQA" : "GQA";
+        if (p.num_heads_q == p.num_heads_kv) return p.num_heads_kv == 1 ? "one head" : "MHA";
+        return p.num_heads_kv == 1 ? "MQA" : "GQA";
       },
       [](const Problem& p) {
-        return fmt::format("num_heads_kv={} group={}", p.kv_heads, p.query_heads / p.kv_heads);
+        return fmt::format("num_heads_kv={} group={}", p.num_heads_kv,
+                           p.num_heads_q / p.num_heads_kv);
       });
 }
 
@@ -288,12 +289,12 @@ std::vector<Dimension> made() {
       single(field<&Problem::batch>(
                  "batch", [](const Needs& n) { return n.neighbours; }, 1, 2, 3, 9),
              any, number<&Problem::batch>("batch")),
-      single(field<&Problem::queries>("seqlen_q", shows_all, 1, 8, 2, 4, 3, 17, 64, 128), attention,
-             number<&Problem::queries>("seqlen_q")),
-      single(field<&Problem::keys>("seqlen_kv", shows_all, 64, 17, 128, 65, 1, 256, 0), sequences,
-             number<&Problem::keys>("seqlen_kv")),
-      lengths<&Problem::query_lengths, &Problem::queries>("query_lengths", attention),
-      lengths<&Problem::key_lengths, &Problem::keys>("kv_lengths", sequences),
+      single(field<&Problem::seqlen_q>("seqlen_q", shows_all, 1, 8, 2, 4, 3, 17, 64, 128),
+             attention, number<&Problem::seqlen_q>("seqlen_q")),
+      single(field<&Problem::seqlen_kv>("seqlen_kv", shows_all, 64, 17, 128, 65, 1, 256, 0),
+             sequences, number<&Problem::seqlen_kv>("seqlen_kv")),
+      lengths<&Problem::seqlens_q, &Problem::seqlen_q>("seqlens_q", attention),
+      lengths<&Problem::seqlens_kv, &Problem::seqlen_kv>("kv_lengths", sequences),
       flag<&Problem::mask>("mask", shows_all),
       flag<&Problem::bias>("bias", shows_all, biased),
       flag<&Problem::alibi>("alibi", never),
@@ -302,16 +303,18 @@ std::vector<Dimension> made() {
              has("softcap", [](const Problem& p) { return p.softcap > 0; })),
       paired({"scale",
               [](Problem& to, const Problem& from) {
-                to.scale =
-                    from.scale == default_scale(from.depth) ? default_scale(to.depth) : from.scale;
+                to.softmax_scale = from.softmax_scale == default_scale(from.head_dim)
+                                       ? default_scale(to.head_dim)
+                                       : from.softmax_scale;
               },
-              {[](Problem& p) { p.scale = default_scale(p.depth); },
-               [](Problem& p) { p.scale = 0.3F; }, [](Problem& p) { p.scale = -0.4F; }},
+              {[](Problem& p) { p.softmax_scale = default_scale(p.head_dim); },
+               [](Problem& p) { p.softmax_scale = 0.3F; },
+               [](Problem& p) { p.softmax_scale = -0.4F; }},
               never},
              attention,
              [](const Problem& p) -> std::string {
-               if (p.scale == default_scale(p.depth)) return "usual scale";
-               return p.scale < 0 ? "negative scale" : "other scale";
+               if (p.softmax_scale == default_scale(p.head_dim)) return "usual scale";
+               return p.softmax_scale < 0 ? "negative scale" : "other scale";
              }),
       paired(field<&Problem::empty_row>("empty_row", never, EmptyRow::zero, EmptyRow::nan),
              attention, choice<&Problem::empty_row>("empty")),
@@ -324,8 +327,8 @@ std::vector<Dimension> made() {
              choice<&Problem::layout>("layout")),
       paired(field<&Problem::spare_slots>("spare_slots", never, 0, 3, 16), sequences,
              has("spare slots", [](const Problem& p) { return p.spare_slots > 0; })),
-      paired(field<&Problem::splits>("splits", never, 1, 2, 3, 7), decode,
-             has("splits", [](const Problem& p) { return p.splits > 1; })),
+      paired(field<&Problem::num_splits>("splits", never, 1, 2, 3, 7), decode,
+             has("splits", [](const Problem& p) { return p.num_splits > 1; })),
       single(field<&Problem::chunk>("chunk", never, 1, 2, 16, 17), append,
              number<&Problem::chunk>("chunk")),
       paired(field<&Problem::rope>("rope", never, Rope::none, Rope::halves, Rope::pairs), append,

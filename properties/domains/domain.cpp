@@ -57,40 +57,41 @@ std::vector<Index> draw_lengths(Index batch, Index largest) {
 
 void draw_mask(Problem& p, const Needs& needs, Index percent) {
   if (needs.whole_tiles) {
-    p.causal = p.queries == p.keys;
+    p.causal = p.seqlen_q == p.seqlen_kv;
     return;
   }
   if (chance(15 + percent)) p.causal = true;
   if (chance(percent)) {
     p.window_left = chance(60)
                         ? pick({Index{0}, Index{1}, Index{2}, Index{7}, Index{16}, Index{33}})
-                        : pick_between(0, std::max(p.keys, p.queries));
+                        : pick_between(0, std::max(p.seqlen_kv, p.seqlen_q));
   }
   if (chance(percent / 2)) {
     p.window_right = chance(60) ? pick({Index{0}, Index{1}, Index{3}, Index{16}})
-                                : pick_between(0, std::max(p.keys, p.queries));
+                                : pick_between(0, std::max(p.seqlen_kv, p.seqlen_q));
   }
   if (chance(percent) && !needs.sequence) p.alignment = Alignment::top_left;
   if (chance(percent) && !needs.plain_scores) p.mask = true;
-  if (chance(percent) && !needs.two_keys) p.key_lengths = draw_lengths(p.batch, p.keys);
-  if (chance(percent) && !needs.sequence) p.query_lengths = draw_lengths(p.batch, p.queries);
+  if (chance(percent) && !needs.two_keys) p.seqlens_kv = draw_lengths(p.batch, p.seqlen_kv);
+  if (chance(percent) && !needs.sequence) p.seqlens_q = draw_lengths(p.batch, p.seqlen_q);
   if (needs.sequence) {
     p.causal = true;
-    p.query_lengths = p.key_lengths;
+    p.seqlens_q = p.seqlens_kv;
   }
   if (needs.two_keys || needs.many_rows) {  // the rows are to be seen
     p.causal = false;
-    p.query_lengths.clear();
-    p.key_lengths.clear();
+    p.seqlens_q.clear();
+    p.seqlens_kv.clear();
     p.window_left = p.window_right = kUnbounded;
   }
 }
 
 void draw_scores(Problem& p, const Needs& needs, Index percent) {
-  p.scale = default_scale(p.depth);
+  p.softmax_scale = default_scale(p.head_dim);
   if (chance(percent)) {
-    p.scale = chance(60) ? pick({1.0F, 0.5F, 0.3F, 0.0625F, -0.4F, 2.0F, 16.0F})
-                         : static_cast<float>(draw_number(-9, 3)) * (chance(20) ? -1.0F : 1.0F);
+    p.softmax_scale = chance(60)
+                          ? pick({1.0F, 0.5F, 0.3F, 0.0625F, -0.4F, 2.0F, 16.0F})
+                          : static_cast<float>(draw_number(-9, 3)) * (chance(20) ? -1.0F : 1.0F);
   }
   if (chance(percent / 3)) p.lse_base = LogBase::two;
   if (chance(percent / 4) && !needs.many_rows) p.lse_base = LogBase::none;
@@ -107,13 +108,13 @@ void draw_scores(Problem& p, const Needs& needs, Index percent) {
 /// Mostly about as many as there are tiles, sometimes many more, or more than there are keys.
 Index draw_splits(const Problem& p) {
   constexpr Index kParts = 4096;  // rows times splits: each part is a block that costs its time
-  const Index tiles = (p.keys + 15) / 16;
-  const Index rows = p.batch * p.query_heads * p.queries;
+  const Index tiles = (p.seqlen_kv + 15) / 16;
+  const Index rows = p.batch * p.num_heads_q * p.seqlen_q;
   const Index most = std::max<Index>(kParts / rows, 4);
   if (chance(65)) return pick_between(1, std::min(std::min<Index>(tiles, 8) + 2, most));
   if (chance(50)) return pick_between(1, std::min(tiles + 2, most));
   if (chance(50)) return pick_between(1, std::min<Index>(40, most));
-  return std::min(p.keys + pick_between(1, 9), most);
+  return std::min(p.seqlen_kv + pick_between(1, 9), most);
 }
 
 void draw_memory(Problem& p, const Needs& needs, Index percent) {
@@ -121,17 +122,17 @@ void draw_memory(Problem& p, const Needs& needs, Index percent) {
   if (chance(percent))
     p.strided = static_cast<std::uint32_t>(pick_between(1, (1 << kStridedCount) - 1));
   if (chance(percent)) p.spare_slots = pick({Index{1}, Index{2}, Index{3}, Index{16}, Index{17}});
-  if (needs.few_queries || (needs.splits && chance(10 + percent))) p.splits = draw_splits(p);
+  if (needs.few_queries || (needs.splits && chance(10 + percent))) p.num_splits = draw_splits(p);
   if (needs.sequence || needs.no_attention || needs.path) {
     p.chunk = chance(70)
                   ? pick({Index{1}, Index{2}, Index{3}, Index{5}, Index{16}, Index{17}, Index{33}})
                   : pick_between(1, 40);
-    if (needs.sequence) p.chunk = std::max(p.chunk, (p.keys + 5) / 6);  // at most six steps
+    if (needs.sequence) p.chunk = std::max(p.chunk, (p.seqlen_kv + 5) / 6);  // at most six steps
     const bool append = needs.no_attention && needs.turns;
     if (append && chance(6)) {
       p.chunk = pick({Index{256}, Index{257}, Index{300}, Index{600}, Index{1025}});
-      p.depth = std::min<Index>(p.depth, 8);
-      p.v_depth = std::min<Index>(p.v_depth, 8);
+      p.head_dim = std::min<Index>(p.head_dim, 8);
+      p.head_dim_v = std::min<Index>(p.head_dim_v, 8);
     }
     // Caches are seldom as large as what is in them: most have room for the next step, and more.
     if ((append || needs.sequence) && chance(70)) p.spare_slots = p.chunk + pick_between(0, 17);
@@ -143,16 +144,16 @@ void draw_memory(Problem& p, const Needs& needs, Index percent) {
 void suit_fill(Case& drawn, const Needs& needs) {
   Problem& p = drawn.problem;
   // Over many keys that weigh alike nothing tells one from none: in most such cases few weigh.
-  if (p.keys > 512 && !needs.no_attention && chance(60)) {
+  if (p.seqlen_kv > 512 && !needs.no_attention && chance(60)) {
     drawn.fill = pick({std::string("rising_maxima"), std::string("previous_token")});
   }
-  if (drawn.fill == "overflow_f16") p.scale = 1.0F / 16384;
+  if (drawn.fill == "overflow_f16") p.softmax_scale = 1.0F / 16384;
   if (drawn.fill == "logits_very_low") {
     // Scores of -9e4 leave f32 errors near 1 unless few products make them up.
-    p.depth = std::min<Index>(p.depth, 2);
-    p.scale = 1;
-    if (!needs.sequence && !needs.two_keys) p.keys = std::min<Index>(p.keys, 3);
-    for (Index& length : p.key_lengths) length = std::min(length, p.keys);
+    p.head_dim = std::min<Index>(p.head_dim, 2);
+    p.softmax_scale = 1;
+    if (!needs.sequence && !needs.two_keys) p.seqlen_kv = std::min<Index>(p.seqlen_kv, 3);
+    for (Index& length : p.seqlens_kv) length = std::min(length, p.seqlen_kv);
   }
 }
 
@@ -167,8 +168,8 @@ Case draw(const Needs& needs) {
     draw_mask(p, needs, percent);
     draw_scores(p, needs, percent);
   } else {
-    p.scale = default_scale(p.depth);
-    if (chance(50)) p.key_lengths = draw_lengths(p.batch, p.keys);
+    p.softmax_scale = default_scale(p.head_dim);
+    if (chance(50)) p.seqlens_kv = draw_lengths(p.batch, p.seqlen_kv);
     if (needs.biased) p.bias = chance(30);
   }
   std::vector<std::string> names;
@@ -181,10 +182,10 @@ Case draw(const Needs& needs) {
   drawn.seed = static_cast<std::uint64_t>(pick_between(0, (Index{1} << 32) - 1));
   if (p.bias && !needs.no_attention && chance(15)) drawn.fill = kBiasFill;
   suit_fill(drawn, needs);
-  const bool scale_follows = p.scale == default_scale(p.depth);
+  const bool scale_follows = p.softmax_scale == default_scale(p.head_dim);
   draw_cache(p, needs);
-  if (scale_follows) p.scale = default_scale(p.depth);
-  if (p.strided != 0 && p.keys <= kFarKeysMost && p.queries <= kFarKeysMost && chance(8)) {
+  if (scale_follows) p.softmax_scale = default_scale(p.head_dim);
+  if (p.strided != 0 && p.seqlen_kv <= kFarKeysMost && p.seqlen_q <= kFarKeysMost && chance(8)) {
     p.strided |= 1U << static_cast<unsigned>(Strided::far);
   }
   return drawn;

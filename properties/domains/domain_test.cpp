@@ -22,8 +22,8 @@ namespace {
 constexpr std::uint64_t kDraws = 2000;
 
 double work_of(const Problem& p) {
-  return static_cast<double>(p.batch * p.query_heads) * static_cast<double>(p.queries) *
-         static_cast<double>(p.keys) * static_cast<double>(p.depth + p.v_depth);
+  return static_cast<double>(p.batch * p.num_heads_q) * static_cast<double>(p.seqlen_q) *
+         static_cast<double>(p.seqlen_kv) * static_cast<double>(p.head_dim + p.head_dim_v);
 }
 
 TEST(Domain, DrawsAreLegalAffordableAndRoundTrip) {
@@ -97,7 +97,7 @@ TEST(Domain, HardCasesOfEveryKindAreAmongTheFirst) {
     for (std::uint64_t n = 0; n < 12; ++n) {
       const Problem p = draw_case(property, 1, n).problem;
       wide_formats.insert(p.input == Format::f32);
-      large.insert(p.batch > 8 || p.depth > 128 || p.keys > 1024);
+      large.insert(p.batch > 8 || p.head_dim > 128 || p.seqlen_kv > 1024);
     }
     EXPECT_EQ(wide_formats.size(), 2U) << property;
     EXPECT_EQ(large.size(), 2U) << property;
@@ -106,8 +106,8 @@ TEST(Domain, HardCasesOfEveryKindAreAmongTheFirst) {
 
 /// What a kernel for tensor cores takes: 16-bit rows of whole 16 bytes.
 bool for_matrix_units(const Problem& p) {
-  return (p.input == Format::f16 || p.input == Format::bf16) && p.depth % 8 == 0 &&
-         p.v_depth % 8 == 0;
+  return (p.input == Format::f16 || p.input == Format::bf16) && p.head_dim % 8 == 0 &&
+         p.head_dim_v % 8 == 0;
 }
 
 TEST(Domain, AFifthOfTheCasesOfEveryPropertyIsForMatrixUnits) {
@@ -126,13 +126,13 @@ std::set<std::string> cache_features_of(const Problem& p) {
     found.insert("page " + std::to_string(p.page_size));
     found.insert("order " + std::to_string(p.page_order));
   }
-  if (p.ring > 0) found.insert(p.keys > p.ring ? "ring overwritten" : "ring");
+  if (p.ring > 0) found.insert(p.seqlen_kv > p.ring ? "ring overwritten" : "ring");
   found.insert("rope " + std::string(name_of(p.rope)));
   if (!p.cache) return found;
   const std::string format = "cache " + std::string(name_of(*p.cache));
   found.insert(format);
   found.insert(format + " scales " + std::string(name_of(p.scales)));
-  if (p.page_size > 0 && p.scales == Scales::token && p.splits > 1) found.insert("all at once");
+  if (p.page_size > 0 && p.scales == Scales::token && p.num_splits > 1) found.insert("all at once");
   return found;
 }
 
@@ -161,47 +161,47 @@ std::set<std::string> features_of(const Case& c) {
   note(p.spare_slots == 0 && p.chunk > 1, "capacity full");
   note(p.spare_slots >= p.chunk && p.chunk > 255, "room for over 255 tokens");
   note(p.bias && c.fill == "low_bias", "low bias");
-  note(p.splits > (p.keys + 15) / 16, "empty splits");
-  note(p.splits > 1 && p.sinks, "splits and sinks");
-  note(p.keys == 0, "no keys");
-  note(p.queries > p.keys, "Tq > Tk");
-  note(p.queries < p.keys, "Tq < Tk");
-  note(p.queries == p.keys, "Tq == Tk");
-  note(p.depth != p.v_depth, "d_k != d_v");
-  note(p.scale != default_scale(p.depth), "other scale");
-  note(p.scale < 0, "negative scale");
+  note(p.num_splits > (p.seqlen_kv + 15) / 16, "empty splits");
+  note(p.num_splits > 1 && p.sinks, "splits and sinks");
+  note(p.seqlen_kv == 0, "no keys");
+  note(p.seqlen_q > p.seqlen_kv, "Tq > Tk");
+  note(p.seqlen_q < p.seqlen_kv, "Tq < Tk");
+  note(p.seqlen_q == p.seqlen_kv, "Tq == Tk");
+  note(p.head_dim != p.head_dim_v, "d_k != d_v");
+  note(p.softmax_scale != default_scale(p.head_dim), "other scale");
+  note(p.softmax_scale < 0, "negative scale");
   note(p.output != p.input, "other output format");
-  note(p.splits >= 16, "many splits");
-  note(p.splits > 8 && p.splits > p.keys, "many splits, few keys");
+  note(p.num_splits >= 16, "many splits");
+  note(p.num_splits > 8 && p.num_splits > p.seqlen_kv, "many splits, few keys");
   note(p.softcap > 0 && p.softcap < 1, "small cap");
   note(p.softcap > 50, "large cap");
-  note(p.scale > 2.5F, "large scale");
+  note(p.softmax_scale > 2.5F, "large scale");
   note(p.window_left > 64, "wide window_left");
   note(p.window_right > 16, "wide window_right");
-  note(p.keys >= 512 && p.keys % 2 == 0, "many keys");
-  note(p.keys % 48 == 0 && p.keys > 0, "keys in 48s");
-  note(p.queries >= 512, "many queries");
-  note(p.input == Format::bf16 && p.output == Format::f32 && p.depth > 128, "wide bf16 to f32");
+  note(p.seqlen_kv >= 512 && p.seqlen_kv % 2 == 0, "many keys");
+  note(p.seqlen_kv % 48 == 0 && p.seqlen_kv > 0, "keys in 48s");
+  note(p.seqlen_q >= 512, "many queries");
+  note(p.input == Format::bf16 && p.output == Format::f32 && p.head_dim > 128, "wide bf16 to f32");
   if (for_matrix_units(p)) {
-    for (const Index extent : {p.queries, p.keys}) {
+    for (const Index extent : {p.seqlen_q, p.seqlen_kv}) {
       note(extent >= 63 && extent <= 129, "matrix units, " + std::to_string(extent));
     }
   }
   found.merge(cache_features_of(p));
   found.insert("batch " + std::to_string(p.batch));
-  for (const Index length : p.key_lengths) {
+  for (const Index length : p.seqlens_kv) {
     note(length > 0 && length % 128 == 0, "length in 128s");
     note(length == 127, "length 127");
   }
-  for (const Index length : p.key_lengths) note(length == 0, "empty sequence");
-  for (const Index length : p.query_lengths) note(length == 0, "no query");
-  note(!p.query_lengths.empty(), "query lengths");
+  for (const Index length : p.seqlens_kv) note(length == 0, "empty sequence");
+  for (const Index length : p.seqlens_q) note(length == 0, "no query");
+  note(!p.seqlens_q.empty(), "query lengths");
   found.insert("in " + std::string(name_of(p.input)));
-  found.insert("group " + std::to_string(p.query_heads / p.kv_heads));
-  found.insert("kv_heads " + std::to_string(p.kv_heads));
-  found.insert("depth " + std::to_string(p.depth));
-  found.insert("queries " + std::to_string(p.queries));
-  found.insert("keys " + std::to_string(p.keys));
+  found.insert("group " + std::to_string(p.num_heads_q / p.num_heads_kv));
+  found.insert("kv_heads " + std::to_string(p.num_heads_kv));
+  found.insert("head_dim " + std::to_string(p.head_dim));
+  found.insert("queries " + std::to_string(p.seqlen_q));
+  found.insert("keys " + std::to_string(p.seqlen_kv));
   found.insert("chunk " + std::to_string(p.chunk));
   return found;
 }
@@ -254,9 +254,9 @@ TEST(Domain, EverythingThatMattersOccurs) {
   for (int n = 1; n <= 9; ++n) wanted.push_back("batch " + std::to_string(n));
   for (const int n : {16, 17, 32, 33, 64}) wanted.push_back("batch " + std::to_string(n));
   for (const Fill& fill : fills()) wanted.push_back("fill " + std::string(fill.name));
-  for (const int depth :
+  for (const int head_dim :
        {1, 2, 3, 5, 8, 16, 20, 24, 32, 40, 64, 65, 80, 96, 128, 192, 250, 256, 320, 512, 576}) {
-    wanted.push_back("depth " + std::to_string(depth));
+    wanted.push_back("head_dim " + std::to_string(head_dim));
   }
   for (const int extent : {1,  2,   3,   15,  16,  17,  31,  32,  33,  48,   63,   64,   65,  96,
                            99, 127, 128, 129, 255, 256, 257, 512, 513, 1024, 1025, 2048, 4096}) {
@@ -274,17 +274,17 @@ std::vector<std::string> large_sizes_of(const Problem& p) {
   };
   note(p.batch > 8, "batch over 8");
   note(p.batch > 32, "batch over 32");
-  note(p.kv_heads % 4 == 0, "KV heads in 4s");
-  note(p.kv_heads >= 8, "8 KV heads");
-  note(p.query_heads / p.kv_heads >= 16, "group of 16");
-  note(p.query_heads / p.kv_heads >= 64, "group of 64");
-  note(p.keys > 1024, "over 1,024 keys");
-  note(p.keys > 32768, "over 32,768 keys");
-  note(p.queries > 512, "over 512 queries");
-  note(p.batch * p.query_heads * p.queries >= 10'000, "10,000 rows");
-  note(p.depth == 192, "width 192");
-  note(p.depth > 128 && p.depth <= 256, "wide");
-  note(p.depth > 256, "wider than 256");
+  note(p.num_heads_kv % 4 == 0, "KV heads in 4s");
+  note(p.num_heads_kv >= 8, "8 KV heads");
+  note(p.num_heads_q / p.num_heads_kv >= 16, "group of 16");
+  note(p.num_heads_q / p.num_heads_kv >= 64, "group of 64");
+  note(p.seqlen_kv > 1024, "over 1,024 keys");
+  note(p.seqlen_kv > 32768, "over 32,768 keys");
+  note(p.seqlen_q > 512, "over 512 queries");
+  note(p.batch * p.num_heads_q * p.seqlen_q >= 10'000, "10,000 rows");
+  note(p.head_dim == 192, "width 192");
+  note(p.head_dim > 128 && p.head_dim <= 256, "wide");
+  note(p.head_dim > 256, "wider than 256");
   note(p.page_size >= 128, "page of 128");
   note(p.page_size == 512, "page of 512");
   return found;

@@ -62,9 +62,10 @@ Index draw_group() {
 }
 
 double work(const Problem& p, const Needs& needs) {
-  const Index columns = p.depth + (needs.one_hot ? std::max(p.keys, p.v_depth) : p.v_depth);
-  return static_cast<double>(p.batch * p.query_heads) * static_cast<double>(p.queries) *
-         static_cast<double>(std::max<Index>(p.keys, 1)) * static_cast<double>(columns);
+  const Index columns =
+      p.head_dim + (needs.one_hot ? std::max(p.seqlen_kv, p.head_dim_v) : p.head_dim_v);
+  return static_cast<double>(p.batch * p.num_heads_q) * static_cast<double>(p.seqlen_q) *
+         static_cast<double>(std::max<Index>(p.seqlen_kv, 1)) * static_cast<double>(columns);
 }
 
 /// How much one case may cost, in multiplications: most are small, a few are large.
@@ -87,24 +88,24 @@ void lower_one(Problem& p, const Needs& needs) {
       break;
     case 2:
     case 3: {
-      const Index group = p.query_heads / p.kv_heads;
-      p.query_heads = p.kv_heads * any_lower(kGroups, group);
+      const Index group = p.num_heads_q / p.num_heads_kv;
+      p.num_heads_q = p.num_heads_kv * any_lower(kGroups, group);
       break;
     }
     case 4:
-      p.queries = any_lower(kExtents, p.queries);
-      if (needs.sequence) p.keys = p.queries;
+      p.seqlen_q = any_lower(kExtents, p.seqlen_q);
+      if (needs.sequence) p.seqlen_kv = p.seqlen_q;
       break;
     case 5:
-      if (!needs.two_keys) p.keys = any_lower(kExtents, p.keys);
-      if (needs.sequence) p.queries = p.keys;
+      if (!needs.two_keys) p.seqlen_kv = any_lower(kExtents, p.seqlen_kv);
+      if (needs.sequence) p.seqlen_q = p.seqlen_kv;
       break;
     case 6:
     case 7:
-      p.depth = any_lower(kDepths, p.depth);
+      p.head_dim = any_lower(kDepths, p.head_dim);
       break;
     default:
-      p.v_depth = any_lower(kDepths, p.v_depth);
+      p.head_dim_v = any_lower(kDepths, p.head_dim_v);
   }
 }
 
@@ -117,37 +118,38 @@ void draw_many_entries(Problem& p) {
 }
 
 void draw_many_heads(Problem& p) {
-  p.kv_heads = chance(60) ? pick(kManyKvHeads) : pick_between(3, 7);
-  p.query_heads = p.kv_heads * pick_between(1, 4);
+  p.num_heads_kv = chance(60) ? pick(kManyKvHeads) : pick_between(3, 7);
+  p.num_heads_q = p.num_heads_kv * pick_between(1, 4);
 }
 
 void draw_wide_group(Problem& p) {
-  p.query_heads = p.kv_heads * (chance(60) ? pick(kWideGroups) : pick_between(4, 2 * kGroupMost));
+  p.num_heads_q =
+      p.num_heads_kv * (chance(60) ? pick(kWideGroups) : pick_between(4, 2 * kGroupMost));
 }
 
 void draw_many_keys(Problem& p) {
-  p.queries = pick_between(1, 2);
-  p.keys = chance(60) ? draw_long() : chance(75) ? pick(kFar) : pick_between(4097, 40'000);
+  p.seqlen_q = pick_between(1, 2);
+  p.seqlen_kv = chance(60) ? draw_long() : chance(75) ? pick(kFar) : pick_between(4097, 40'000);
 }
 
 void draw_wide_rows(Problem& p) {
   if (chance(60)) {
-    std::tie(p.depth, p.v_depth) = pick(kWide);
+    std::tie(p.head_dim, p.head_dim_v) = pick(kWide);
     return;
   }
-  p.depth = pick_between(129, chance(70) ? kDepthMost : kWideMost);
-  p.v_depth = chance(50) ? p.depth : pick_between(1, kDepthMost);
+  p.head_dim = pick_between(129, chance(70) ? kDepthMost : kWideMost);
+  p.head_dim_v = chance(50) ? p.head_dim : pick_between(1, kDepthMost);
 }
 
 /// Rows of all heads and entries together, each of them small.
 void draw_many_rows(Problem& p, const Needs& needs) {
-  p.keys = pick_between(1, 3);
-  p.depth = pick({Index{1}, Index{2}, Index{8}});
-  p.v_depth = pick({Index{1}, Index{2}, Index{8}});
-  p.kv_heads = pick({Index{1}, Index{2}, Index{8}});
-  p.query_heads = p.kv_heads * pick({Index{4}, Index{8}, Index{16}});
-  if (needs.few_queries) p.batch = kManyRows / (4 * p.query_heads);
-  p.queries = kManyRows / (p.batch * p.query_heads) + pick_between(0, 1);
+  p.seqlen_kv = pick_between(1, 3);
+  p.head_dim = pick({Index{1}, Index{2}, Index{8}});
+  p.head_dim_v = pick({Index{1}, Index{2}, Index{8}});
+  p.num_heads_kv = pick({Index{1}, Index{2}, Index{8}});
+  p.num_heads_q = p.num_heads_kv * pick({Index{4}, Index{8}, Index{16}});
+  if (needs.few_queries) p.batch = kManyRows / (4 * p.num_heads_q);
+  p.seqlen_q = kManyRows / (p.batch * p.num_heads_q) + pick_between(0, 1);
 }
 
 void draw_large_extent(Problem& p, const Needs& needs) {
@@ -157,7 +159,7 @@ void draw_large_extent(Problem& p, const Needs& needs) {
     case 1:
       return draw_many_keys(p);
     case 2:
-      if (!needs.few_queries) p.queries = draw_long();
+      if (!needs.few_queries) p.seqlen_q = draw_long();
       return;
     case 3:
       if (chance(50)) draw_many_rows(p, needs);
@@ -182,62 +184,64 @@ void draw_one_large(Problem& p, const Needs& needs) {
   constexpr double kTwoMost = 5e5;
   constexpr Index kHeadsMost = 256;  // of all entries: each may be a block, however small
   p.batch = 1;
-  p.kv_heads = p.query_heads = pick_between(1, 2);
-  p.queries = pick_between(1, 4);
-  p.keys = pick_between(1, 17);
-  p.depth = pick_between(1, 8);
-  p.v_depth = pick_between(1, 8);
+  p.num_heads_kv = p.num_heads_q = pick_between(1, 2);
+  p.seqlen_q = pick_between(1, 4);
+  p.seqlen_kv = pick_between(1, 17);
+  p.head_dim = pick_between(1, 8);
+  p.head_dim_v = pick_between(1, 8);
   draw_large_extent(p, needs);
   Problem two = p;
   draw_large_extent(two, needs);
-  if (work(two, needs) <= kTwoMost && two.batch * two.query_heads <= kHeadsMost) p = two;
+  if (work(two, needs) <= kTwoMost && two.batch * two.num_heads_q <= kHeadsMost) p = two;
 }
 
 void draw_any(Problem& p, const Needs& needs) {
   p.batch = chance(80) ? pick(kCounts) : pick_between(1, 5);
-  p.kv_heads = chance(80) ? pick(kCounts) : pick_between(1, 6);
-  p.query_heads = p.kv_heads * draw_group();
-  p.queries = needs.few_queries && chance(80) ? pick_between(1, 4) : draw_length();
-  p.keys = chance(3) && !needs.one_hot && !needs.no_attention ? 0 : draw_length();
-  p.depth = draw_depth();
-  p.v_depth = chance(50) ? p.depth : draw_depth();
+  p.num_heads_kv = chance(80) ? pick(kCounts) : pick_between(1, 6);
+  p.num_heads_q = p.num_heads_kv * draw_group();
+  p.seqlen_q = needs.few_queries && chance(80) ? pick_between(1, 4) : draw_length();
+  p.seqlen_kv = chance(3) && !needs.one_hot && !needs.no_attention ? 0 : draw_length();
+  p.head_dim = draw_depth();
+  p.head_dim_v = chance(50) ? p.head_dim : draw_depth();
   if (chance(35)) {  // few heads: then lengths of several tiles are affordable
     p.batch = 1;
-    p.query_heads = p.query_heads / p.kv_heads;
-    p.kv_heads = 1;
+    p.num_heads_q = p.num_heads_q / p.num_heads_kv;
+    p.num_heads_kv = 1;
   }
 }
 
 void draw_within_budget(Problem& p, const Needs& needs) {
   const bool one_large = !needs.many_rows && chance(30);
   one_large ? draw_one_large(p, needs) : draw_any(p, needs);
-  if (needs.sequence) p.keys = p.queries;
-  if (needs.two_keys) p.keys = 2;
+  if (needs.sequence) p.seqlen_kv = p.seqlen_q;
+  if (needs.two_keys) p.seqlen_kv = 2;
   if (needs.neighbours) p.batch = std::max<Index>(p.batch, 2);
   if (needs.many_rows) {
-    p.kv_heads = pick_between(1, 2);
-    p.query_heads = p.kv_heads * pick_between(1, 2);
-    p.keys = pick_between(1, 3);
+    p.num_heads_kv = pick_between(1, 2);
+    p.num_heads_q = p.num_heads_kv * pick_between(1, 2);
+    p.seqlen_kv = pick_between(1, 3);
     p.batch = pick_between(1, 2);
-    p.v_depth = pick_between(1, 8);
-    p.queries = 1024 / (p.batch * p.query_heads) + pick_between(1, 2);
+    p.head_dim_v = pick_between(1, 8);
+    p.seqlen_q = 1024 / (p.batch * p.num_heads_q) + pick_between(1, 2);
   }
   const double budget = one_large ? work(p, needs) : draw_budget(needs);
   while (work(p, needs) > budget) lower_one(p, needs);
   if (needs.one_hot) {  // at most four passes
-    while (p.v_depth * 4 < p.keys) p.v_depth *= 2;
+    while (p.head_dim_v * 4 < p.seqlen_kv) p.head_dim_v *= 2;
   }
 }
 
 void draw_costs(Problem& p, const Needs& needs) {
   const bool sequence = needs.whole_tiles && chance(10);
   p.batch = sequence ? 1 : pick_between(1, 2);
-  p.kv_heads = sequence ? 1 : pick_between(1, 2);
-  p.query_heads = sequence ? 1 : p.kv_heads * pick_between(1, 2);
-  p.depth = chance(60) ? pick_between(1, 8) : 64;
-  p.v_depth = pick_between(1, 4);
-  p.keys = needs.whole_tiles ? 128 * pick_between(1, sequence ? 1 : 2) : pick_between(20, 70);
-  p.queries = sequence ? p.keys : needs.whole_tiles ? pick_between(1, 3) : pick_between(8, 40);
+  p.num_heads_kv = sequence ? 1 : pick_between(1, 2);
+  p.num_heads_q = sequence ? 1 : p.num_heads_kv * pick_between(1, 2);
+  p.head_dim = chance(60) ? pick_between(1, 8) : 64;
+  p.head_dim_v = pick_between(1, 4);
+  p.seqlen_kv = needs.whole_tiles ? 128 * pick_between(1, sequence ? 1 : 2) : pick_between(20, 70);
+  p.seqlen_q = sequence            ? p.seqlen_kv
+               : needs.whole_tiles ? pick_between(1, 3)
+                                   : pick_between(8, 40);
 }
 
 }  // namespace
@@ -250,8 +254,8 @@ void draw_extents(Problem& p, const Needs& needs) {
 /// them, some those that serve the rest.
 void align_rows(Problem& p, const Needs& needs) {
   Problem aligned = p;
-  aligned.depth = std::max<Index>(p.depth / 8, 1) * 8;
-  aligned.v_depth = std::max<Index>(p.v_depth / 8, 1) * 8;
+  aligned.head_dim = std::max<Index>(p.head_dim / 8, 1) * 8;
+  aligned.head_dim_v = std::max<Index>(p.head_dim_v / 8, 1) * 8;
   if (chance(70) && work(aligned, needs) <= kWorkMost) p = aligned;
 }
 

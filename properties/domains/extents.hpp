@@ -12,7 +12,7 @@ struct Needs {
   bool few_queries = false;   // decode
   bool prefill = false;       // asks prefill, whatever the Problem says
   bool splits = false;        // asks attention_for(problem), or decode
-  bool sequence = false;      // causal, queries == keys, lengths alike
+  bool sequence = false;      // causal, seqlen_q == seqlen_kv, lengths alike
   bool plain_scores = false;  // no softcap, bias, ALiBi or mask
   bool two_keys = false;
   bool many_rows = false;     // statistics: over a thousand independent rows

@@ -16,8 +16,8 @@ constexpr double kWorkMost = 3e5;  // of a fitted case, in multiplications, unle
 constexpr double kTileWorkMost = 4e7;  // the same where rows and keys are whole tiles
 
 double work(const Problem& p) {
-  return static_cast<double>(row_count(p)) * static_cast<double>(std::max<Index>(p.keys, 1)) *
-         static_cast<double>(p.depth + p.v_depth);
+  return static_cast<double>(row_count(p)) * static_cast<double>(std::max<Index>(p.seqlen_kv, 1)) *
+         static_cast<double>(p.head_dim + p.head_dim_v);
 }
 
 /// What a kernel does that takes whole tiles of rows and keys, for every head of every entry.
@@ -26,8 +26,8 @@ double tile_work(const Problem& p) {
   const auto whole = [](Index extent) {
     return static_cast<double>((std::max<Index>(extent, 1) + kTile - 1) / kTile * kTile);
   };
-  return static_cast<double>(p.batch * p.query_heads) * whole(p.queries) * whole(p.keys) *
-         static_cast<double>(p.depth + p.v_depth);
+  return static_cast<double>(p.batch * p.num_heads_q) * whole(p.seqlen_q) * whole(p.seqlen_kv) *
+         static_cast<double>(p.head_dim + p.head_dim_v);
 }
 
 std::optional<Operation> central_operation(std::string_view property) {
@@ -128,15 +128,15 @@ class Fit {
     const Index entries_least = needs_.neighbours ? 2 : 1;
     while (tile_work(problem) > most) {
       const Problem before = problem;
-      const Index group = problem.query_heads / problem.kv_heads;
+      const Index group = problem.num_heads_q / problem.num_heads_kv;
       const bool entries = problem.batch > entries_least &&
-                           (problem.batch <= problem.query_heads || problem.query_heads == 1);
+                           (problem.batch <= problem.num_heads_q || problem.num_heads_q == 1);
       if (entries) {
         problem.batch = (problem.batch + 1) / 2;
       } else if (group > 1) {
-        problem.query_heads = problem.kv_heads * ((group + 1) / 2);
+        problem.num_heads_q = problem.num_heads_kv * ((group + 1) / 2);
       } else {
-        problem.query_heads = problem.kv_heads = (problem.kv_heads + 1) / 2;
+        problem.num_heads_q = problem.num_heads_kv = (problem.num_heads_kv + 1) / 2;
       }
       follow_edit(problem, before);
       if (problem != before && accepts(problem)) continue;
@@ -149,9 +149,9 @@ class Fit {
   void shorten(Problem& problem) const {
     if (dimension_named("seqlen_kv").fixed(needs_)) return;
     const double most = std::max(kWorkMost, work(drawn_.problem));
-    while (work(problem) > most && std::max(problem.queries, problem.keys) > 1) {
+    while (work(problem) > most && std::max(problem.seqlen_q, problem.seqlen_kv) > 1) {
       const Problem before = problem;
-      Index& longer = problem.queries > problem.keys ? problem.queries : problem.keys;
+      Index& longer = problem.seqlen_q > problem.seqlen_kv ? problem.seqlen_q : problem.seqlen_kv;
       longer = (longer + 1) / 2;
       follow_edit(problem, before);
       if (accepts(problem)) continue;

@@ -19,7 +19,7 @@ constexpr std::string_view kAttention[] = {
     "q=1x1x3x8 kv=1x65x8 fill=rising_maxima",                      // rescale
     "q=1x1x1x1 kv=1x1x1 scale=1 fill=logits_very_low",             // finite stand-in for -inf
     "q=1x1x2x4 kv=1x3x4 scale=1 fill=normal",                      // scale ignored
-    "q=1x1x2x20 kv=1x5x3 fill=normal",                             // padded depth
+    "q=1x1x2x20 kv=1x5x3 fill=normal",                             // padded head_dim
     "q=1x1x2x65 kv=1x17x5 fill=normal",                            // one column beyond a tile
     "q=1x1x65x8 kv=1x65x8 causal fill=ramp",                       // diagonal across tiles
     "q=1x1x2x8 kv=1x65x8 causal fill=ramp",                        // loop bound of the tile
@@ -122,7 +122,7 @@ constexpr std::string_view kDecode[] = {
     "q=1x1x2x8 kv=1x33x8 causal splits=2 fill=ramp",               // two draft tokens
     "q=1x1x1x4 kv=1x33x4 causal window=2,inf splits=4 fill=ramp",  // splits outside the window
     "q=1x1x1x1 kv=1x3x1 splits=2 scale=1 fill=logits_very_low",    // weights of the merge
-    "q=1x2x1x20 kv=1x17x3 splits=2 in=f16 out=f16 fill=normal",    // padded depth
+    "q=1x2x1x20 kv=1x17x3 splits=2 in=f16 out=f16 fill=normal",    // padded head_dim
     "q=3x2x1x8 kv=2x17x8 kv_len=17,1,16 splits=2 spare=1 lse=two fill=ramp",
     "q=2x1x1x4 kv=1x5x4 kv_len=5,2 page=2 order=1 fill=ramp",              // which page
     "q=1x2x1x8 kv=2x17x8 page=4 spare=3 splits=2 fill=ramp",               // the last page

@@ -38,8 +38,8 @@ class Search {
  public:
   Search(const Subject& subject, Operation operation, const Bring& bring)
       : subject_(subject), operation_(operation), bring_(bring) {
-    first_.keys = 64;
-    first_.queries = 1;
+    first_.seqlen_kv = 64;
+    first_.seqlen_q = 1;
     first_.batch = 2;
     if (bring_) bring_(operation_, first_);
   }

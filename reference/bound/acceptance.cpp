@@ -134,7 +134,7 @@ Acceptance acceptance(const Problem& problem, const Values& values, const Precis
   // centre at all.
   Truth nothing;
   const std::size_t rows = row_count(problem);
-  nothing.o.assign(rows * static_cast<std::size_t>(problem.v_depth), kNaN);
+  nothing.o.assign(rows * static_cast<std::size_t>(problem.head_dim_v), kNaN);
   nothing.lse.assign(rows, kNaN);
   Acceptance out = acceptance_around(nothing, problem, values, path, at_most, wanted);
   std::vector<double> allowed = out.o.radius;

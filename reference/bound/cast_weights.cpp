@@ -76,14 +76,14 @@ class Weighing {
 
   /// Additions that a term of the row sum meets after those of its state's blocks.
   double later_additions(double keys_of_state, std::size_t states) const {
-    const auto lanes = static_cast<double>(std::max<Index>(1, row_.path.sum_lanes));
+    const auto lanes = static_cast<double>(std::max<Index>(1, row_.path.partial_row_sums));
     const auto parts = static_cast<double>(visits_.parts.size());
     return std::min(lanes - 1, keys_of_state) + static_cast<double>(states - 1) +
-           (row_.problem.splits > 1 ? parts + 1 : 0) + 1;
+           (row_.problem.num_splits > 1 ? parts + 1 : 0) + 1;
   }
 
   void weigh_state(const State& state, std::size_t states) {
-    const Index lanes = std::max<Index>(1, row_.path.sum_lanes);
+    const Index lanes = std::max<Index>(1, row_.path.partial_row_sums);
     const auto share = static_cast<double>((visits_.longest_block - 1) / lanes + 1);
     double keys = 0, additions = 0;
     for (const Visit& visit : state.visits) keys += static_cast<double>(visit.end - visit.begin);
@@ -127,7 +127,7 @@ class Weighing {
     double error = term.logit_error + visit.reference.error() + distance_error(distance) +
                    reference_roundings(row_.path) * kU * visit.reference.size() +
                    joints_.exponential;
-    if (row_.path.scales_in_p && row_.values.v_scales) error += kCacheScaleRoundings * kU;
+    if (row_.path.v_scale_in_p && row_.values.v_scales) error += kCacheScaleRoundings * kU;
     return (error + divisor_error_) * (1 + kEvaluation);
   }
 
@@ -136,9 +136,9 @@ class Weighing {
     CastWeight& cast = out_.keys[n];
     const Format format = row_.path.p_format;
     const double beta = std::exp(visit.reference.value - joints_.all.value);
-    const double joined = row_.path.scales_in_p ? v_.scale_of(term.j) : 1;
+    const double joined = row_.path.v_scale_in_p ? v_.scale_of(term.j) : 1;
     const double shift =
-        row_.path.normalize_before_cast ? 1 / divisor_ : std::exp2(row_.path.p_shift);
+        row_.path.normalize_before_cast ? 1 / divisor_ : std::exp2(row_.path.p_scale_log2);
     const double stored = std::exp(term.logit - visit.reference.value) * shift * joined;
     // What is cast stands for itself where it was divided: a product with the divisor would leave
     // an error of double where the kernel has none at all.
@@ -155,7 +155,7 @@ class Weighing {
       const double spread = std::max(rounded(format, high) - middle, middle - rounded(format, low));
       cast.number = middle / factor * beta;
       cast.wrong = spread / factor * beta;
-      if (row_.path.sums_cast) {
+      if (row_.path.row_sum_of_rounded_p) {
         // The sum has the same rounded weights, under factors of its own.
         const double later = std::expm1(later_factors(visit));
         out_.sum += cast.number;
@@ -230,9 +230,9 @@ std::optional<Joints> joints_of(const Row& row, const Scores& scores, const Visi
   joints.exponential = as_exponent(declared(row.path.exp_error, kFaithful));
   joints.part_lse = log.merge_error;
   const auto parts_in_use = static_cast<double>(visits.parts.size());
-  if (row.problem.splits > 1) joints.merges = merges_of(parts_in_use, scores);
+  if (row.problem.num_splits > 1) joints.merges = merges_of(parts_in_use, scores);
   if (!(joints.exponential + joints.part_lse < kInfinity)) return std::nullopt;
-  if (row.path.lazy > 0 && !scores.sink.empty()) return std::nullopt;
+  if (row.path.rescale_threshold_log2 > 0 && !scores.sink.empty()) return std::nullopt;
   std::vector<Reference> parts;
   for (const std::vector<State>& states : visits.parts) {
     parts.emplace_back();

@@ -63,7 +63,8 @@ inline constexpr double kDistanceRoundings = 5;
 /// steps S4 and "Weights at the cast".
 inline constexpr double kReferenceRoundings = 1;
 
-/// One more where weights carry a factor 2^p_shift: that may have been subtracted from fl(m c).
+/// One more where weights carry a factor 2^p_scale_log2: that may have been subtracted from fl(m
+/// c).
 inline constexpr double kPShiftRoundings = 1;
 
 /// Roundings in softcap relative to min(|s|, cap): the cap to f32, on both sides (2), s / cap or

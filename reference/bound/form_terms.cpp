@@ -49,7 +49,7 @@ Drawn two_equal(Draws& draws) {
 
 /// A short product beside a small bias.
 Drawn cancelling_beside_a_bias(Draws& draws) {
-  Problem p{.keys = 2, .depth = 2, .bias = true};
+  Problem p{.seqlen_kv = 2, .head_dim = 2, .bias = true};
   Drawn drawn{p, zero_values(p)};
   const double x = 1000 * (1 + draws.number());
   for (Index c = 0; c < 2; ++c) {
@@ -73,13 +73,13 @@ Drawn rising(Draws& draws) {
 
 /// Products that are lost one by one beside a bias, and not among themselves.
 Drawn beside_a_bias(Draws& draws) {
-  Problem p{.keys = 2, .depth = 128, .bias = true};
+  Problem p{.seqlen_kv = 2, .head_dim = 128, .bias = true};
   Drawn drawn{p, zero_values(p)};
-  for (Index c = 0; c < p.depth; ++c) {
+  for (Index c = 0; c < p.head_dim; ++c) {
     drawn.values.q.set(c, 1);
     drawn.values.k.set(c, draws.between(0.4, 0.49) * 0x1p-14);  // of the step at 1000
   }
-  for (Index j = 0; j < p.keys; ++j) {
+  for (Index j = 0; j < p.seqlen_kv; ++j) {
     drawn.values.bias->set(j, 1000);
     drawn.values.v.set(j, j == 0 ? 1 : -1);
   }
@@ -88,10 +88,10 @@ Drawn beside_a_bias(Draws& draws) {
 
 /// Few keys, far from the one that ALiBi counts from.
 Drawn far_positions(Draws& draws) {
-  Problem p{.keys = 2001, .depth = 1, .causal = true, .window_left = 3, .alibi = true};
+  Problem p{.seqlen_kv = 2001, .head_dim = 1, .causal = true, .window_left = 3, .alibi = true};
   Drawn drawn{p, zero_values(p)};
-  drawn.values.slopes->set(0, draws.between(0.4, 0.5));
-  for (Index j = 0; j < p.keys; ++j) drawn.values.v.set(j, j % 2 == 0 ? 1 : -1);
+  drawn.values.alibi_slopes->set(0, draws.between(0.4, 0.5));
+  for (Index j = 0; j < p.seqlen_kv; ++j) drawn.values.v.set(j, j % 2 == 0 ? 1 : -1);
   return drawn;
 }
 
@@ -141,7 +141,7 @@ void add_rounded_scores(OneTerms& all) {
   all.push_back({"a score rounded twice", {.scores_format = Format::bf16}, [](Draws& draws) {
                    const double off = 0.5 * ulp(Format::bf16, 1.5) * draws.between(0.8, 0.99);
                    Drawn drawn = row_of({1.5, 1.5 + off}, {1, -1});
-                   drawn.problem.scale = 0.7F;
+                   drawn.problem.softmax_scale = 0.7F;
                    return drawn;
                  }});
 }
@@ -150,35 +150,36 @@ void add_terms_of_forms(OneTerms& all) {
   add_divided_shares(all);
   add_rounded_scores(all);
   const Recipe fused{
-      .block = 1, .fma = true, .exponential = Exponential::base_two_fma, .fused_rescale = true};
+      .kv_block = 1, .fma = true, .exponential = Exponential::base_two_fma, .fused_rescale = true};
   all.push_back({"fused rescales", fused, rounded_up, 3});
   all.push_back({"fused rescales, P in bf16", with(fused, Format::bf16), rounded_up, 3});
-  const Recipe shares{.splits = 2, .undivided_shares = true};
+  const Recipe shares{.num_splits = 2, .undivided_shares = true};
   all.push_back({"undivided shares", shares, one_value});
-  all.push_back({"undivided shares of declared parts",
-                 {.block = 1, .splits = 2, .part = kEvenParts, .undivided_shares = true},
-                 one_value});
+  all.push_back(
+      {"undivided shares of declared parts",
+       {.kv_block = 1, .num_splits = 2, .split_size = kEvenSplits, .undivided_shares = true},
+       one_value});
   all.push_back({"undivided shares by wrong logarithms, P in bf16",
-                 {.block = 1,
-                  .splits = 2,
+                 {.kv_block = 1,
+                  .num_splits = 2,
                   .log_error = 0x1p-5,
                   .p_format = Format::bf16,
-                  .part = 1,
+                  .split_size = 1,
                   .undivided_shares = true},
                  light_part});
   all.push_back({"undivided shares by wrong exponentials",
-                 {.block = 1,
-                  .splits = 2,
+                 {.kv_block = 1,
+                  .num_splits = 2,
                   .exp_error = 0x1p-12,
                   .one_sign = true,
-                  .part = 1,
+                  .split_size = 1,
                   .undivided_shares = true},
                  two_equal});
   all.push_back(
       {"a small bias first", {.scaled_query = true, .bias_first = true}, cancelling_beside_a_bias});
   all.push_back({"parts one by one in any order",
-                 {.block = 64,
-                  .splits = 16,
+                 {.kv_block = 64,
+                  .num_splits = 16,
                   .combine_by_lse = false,
                   .exp_error = 0x1p-14,
                   .one_sign = true,
@@ -186,18 +187,18 @@ void add_terms_of_forms(OneTerms& all) {
                   .one_by_one = true},
                  rising});
   all.push_back({"states one by one",
-                 {.block = 1,
+                 {.kv_block = 1,
                   .exp_error = 0x1p-14,
                   .one_sign = true,
                   .exponential = Exponential::scaled_difference,
-                  .streams = 16,
+                  .interleaved_accumulators = 16,
                   .one_by_one = true},
                  rising});
   all.push_back({"a bias first", {.scaled_query = true, .bias_first = true}, beside_a_bias});
   all.push_back(
       {"positions from the first key", {.alibi_from = AlibiFrom::first_key}, far_positions});
   all.push_back({"a lost rescale of a lazy reference",
-                 {.block = 1, .flush = true, .lazy = 20},
+                 {.kv_block = 1, .flush = true, .rescale_threshold_log2 = 20},
                  lost_rescale});
 }
 

@@ -37,23 +37,23 @@ inline const HostileChange kHostileChanges[] = {
      }},
     {"cancelling inner products",
      [](const Problem& p, Values& v, std::mt19937_64&) {
-       for (Index row = 0; row < v.k.count() / p.depth; ++row) {
-         for (Index c = 1; c < p.depth; c += 2) {
-           v.k.set(row * p.depth + c, -v.k.at(row * p.depth + c - 1) * (1 + 0x1p-6));
+       for (Index row = 0; row < v.k.count() / p.head_dim; ++row) {
+         for (Index c = 1; c < p.head_dim; c += 2) {
+           v.k.set(row * p.head_dim + c, -v.k.at(row * p.head_dim + c - 1) * (1 + 0x1p-6));
          }
        }
        for (Index i = 0; i < v.q.count(); ++i) v.q.set(i, 100.0);
      }},
     {"cancelling values",
      [](const Problem& p, Values& v, std::mt19937_64&) {
-       for (Index i = p.v_depth; i < v.v.count(); ++i) v.v.set(i, -v.v.at(i - p.v_depth));
+       for (Index i = p.head_dim_v; i < v.v.count(); ++i) v.v.set(i, -v.v.at(i - p.head_dim_v));
        scale_tensor(v.q, 0.01);
      }},
     {"rising maxima",
      [](const Problem& p, Values& v, std::mt19937_64&) {
        for (Index i = 0; i < v.q.count(); ++i) v.q.set(i, 1.0);
        for (Index i = 0; i < v.k.count(); ++i) {
-         v.k.set(i, static_cast<double>(i / p.depth % std::max<Index>(1, p.keys)));
+         v.k.set(i, static_cast<double>(i / p.head_dim % std::max<Index>(1, p.seqlen_kv)));
        }
      }},
     {"logits far below",

@@ -6,7 +6,7 @@ namespace attest {
 namespace {
 
 constexpr auto kBf16 = Format::bf16;
-constexpr Index kDepth = 24;  // three steps of eight products
+constexpr Index kHeadDim = 24;  // three steps of eight products
 
 /// What a logit loses where six small products meet one of 2^9, of a step that keeps 24 bits
 /// behind it: all of them, a little less than a unit each.
@@ -15,23 +15,23 @@ constexpr double kLost = 6 * 0.995 * kUnit;
 
 /// f16 rows for q = 2^-2.
 Drawn cancelling(Index keys) {
-  Problem p{.keys = keys, .depth = kDepth, .input = Format::f16, .scale = 1};
+  Problem p{.seqlen_kv = keys, .head_dim = kHeadDim, .input = Format::f16, .softmax_scale = 1};
   Drawn drawn{p, zero_values(p)};
-  for (Index c = 0; c < kDepth; ++c) drawn.values.q.set(c, 0.25);
+  for (Index c = 0; c < kHeadDim; ++c) drawn.values.q.set(c, 0.25);
   return drawn;
 }
 
 /// A logit that is computed well, to 22 bits.
 void set_plain(Drawn& drawn, Index key, double logit) {
   Tensor& k = drawn.values.k;
-  k.set(key * kDepth, 4 * logit);
-  k.set(key * kDepth + 1, 4 * logit - k.at(key * kDepth));
+  k.set(key * kHeadDim, 4 * logit);
+  k.set(key * kHeadDim + 1, 4 * logit - k.at(key * kHeadDim));
 }
 
 /// kLost, computed as 0.
 void set_cancelling(Drawn& drawn, Index key) {
   Tensor& k = drawn.values.k;
-  const Index at = key * kDepth;
+  const Index at = key * kHeadDim;
   k.set(at, 2048);
   k.set(at + 7, -2048);
   for (Index c = 1; c < 7; ++c) k.set(at + c, 4 * 0.995 * kUnit);
@@ -40,8 +40,8 @@ void set_cancelling(Drawn& drawn, Index key) {
 /// Three steps lose a unit of each small product, and two of them one more of an odd sum.
 void set_cancelling_late(Drawn& drawn, Index key) {
   Tensor& k = drawn.values.k;
-  const Index at = key * kDepth;
-  for (Index c = 0; c < kDepth; ++c) k.set(at + c, 4 * (c < 15 ? 1.99 : 0.995) * kUnit);
+  const Index at = key * kHeadDim;
+  for (Index c = 0; c < kHeadDim; ++c) k.set(at + c, 4 * (c < 15 ? 1.99 : 0.995) * kUnit);
   k.set(at, 2048);
   k.set(at + 16, -2048);
 }
@@ -65,7 +65,7 @@ double border(Draws& draws, double off) {
          (1 + off * draws.between(0.2, 0.6) * kLost);
 }
 
-const Recipe kStep{.block = 1, .tensor_step = 8};
+const Recipe kStep{.kv_block = 1, .tensor_step = 8};
 
 void add_tensor_logits(OneTerms& all) {
   all.push_back({"a cut logit", kStep, [](Draws& draws) {
@@ -77,7 +77,7 @@ void add_tensor_logits(OneTerms& all) {
                    return drawn;
                  }});
   Recipe block = with(kStep, kBf16);
-  block.block = 8;
+  block.kv_block = 8;
   all.push_back({"a flip by a logit", block, [](Draws& draws) {
                    Drawn drawn = cancelling(2);
                    set_cancelling(drawn, 0);
@@ -118,7 +118,7 @@ void add_factors(OneTerms& all) {
 /// Every addition rounds up by half a unit.
 void add_chains(OneTerms& all) {
   all.push_back({"additions of a logit", {}, [](Draws& draws) {
-                   Problem p{.keys = 2, .depth = 64, .input = kBf16, .scale = 1};
+                   Problem p{.seqlen_kv = 2, .head_dim = 64, .input = kBf16, .softmax_scale = 1};
                    Drawn drawn{p, zero_values(p)};
                    for (Index c = 0; c < 64; ++c) {
                      drawn.values.q.set(c, 1);

@@ -33,10 +33,10 @@ Moves moves_of(const bound::Row& row, const bound::Rows& q, const bound::Rows& k
   for (const bound::Term& term : scores.sink) sum += std::exp(term.logit - largest);
   for (const bound::Term& term : scores.keys) {
     double move = 0;
-    for (Index c = 0; c < p.depth; ++c) {
-      move += std::fabs(q.row(row.i)[c]) * k_error[term.j * p.depth + c];
+    for (Index c = 0; c < p.head_dim; ++c) {
+      move += std::fabs(q.row(row.i)[c]) * k_error[term.j * p.head_dim + c];
     }
-    move *= std::fabs(static_cast<double>(p.scale));
+    move *= std::fabs(static_cast<double>(p.softmax_scale));
     if (p.softcap > 0) move = std::min(move, 2 * p.softcap);
     moves.keys.push_back(term.j);
     moves.exponent.push_back(move);
@@ -79,13 +79,13 @@ Bounds moved_cache_bounds(const Problem& problem, const Values& values, const Ca
   const Problem& p = problem;
   Bounds bounds;
   const std::size_t rows = row_count(p);
-  bounds.o.assign(rows * static_cast<std::size_t>(p.v_depth), bound::kInfinity);
+  bounds.o.assign(rows * static_cast<std::size_t>(p.head_dim_v), bound::kInfinity);
   bounds.lse.assign(rows, bound::kInfinity);
   const PrecisionPath path;
   const double base = p.lse_base == LogBase::two ? 1 / std::log(2.0) : 1;
   for (Index b = 0; b < p.batch; ++b) {
-    for (Index h = 0; h < p.query_heads; ++h) {
-      const Index g = h / (p.query_heads / p.kv_heads), keys = key_length(p, b);
+    for (Index h = 0; h < p.num_heads_q; ++h) {
+      const Index g = h / (p.num_heads_q / p.num_heads_kv), keys = key_length(p, b);
       const bound::Rows q = bound::rows_of(values.q, {}, b, h, query_length(p, b));
       const bound::Rows k = bound::rows_of(values.k, values.k_scales, b, g, keys);
       const bound::Rows v = bound::rows_of(values.v, values.v_scales, b, g, keys);
@@ -95,8 +95,8 @@ Bounds moved_cache_bounds(const Problem& problem, const Values& values, const Ca
         const Moves moves = moves_of({p, values, path, b, h, i}, q, k, k_error);
         const std::size_t row = row_number(p, b, h, i);
         const bool empty = moves.keys.empty();
-        for (Index c = 0; c < p.v_depth; ++c) {
-          bounds.o[row * static_cast<std::size_t>(p.v_depth) + static_cast<std::size_t>(c)] =
+        for (Index c = 0; c < p.head_dim_v; ++c) {
+          bounds.o[row * static_cast<std::size_t>(p.head_dim_v) + static_cast<std::size_t>(c)] =
               empty          ? 0
               : moves.judged ? column_bound(moves, v, v_error, c, values.sinks.has_value())
                              : bound::kInfinity;

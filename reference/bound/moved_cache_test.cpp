@@ -33,7 +33,7 @@ Problem plain_problem(std::mt19937_64& random) {
   p.cache = std::nullopt;
   p.scales = Scales::none;
   p.ring = 0;
-  p.scale = default_scale(p.depth);
+  p.softmax_scale = default_scale(p.head_dim);
   return p;
 }
 
@@ -73,7 +73,7 @@ TEST(MovedCache, NothingMovesFurther) {
 TEST(MovedCache, TwoKeysByHand) {
   constexpr double kEnlarged = 1 + bound::kEvaluation;
   Problem p;
-  p.keys = 2;
+  p.seqlen_kv = 2;
   Values values = zero_values(p);
   values.q.set(0, 1);
   values.v.set(1, 1);

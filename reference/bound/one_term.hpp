@@ -31,10 +31,10 @@ class Draws {
 /// One query of one 1, so that keys are logits.
 inline Drawn row_of(const std::vector<double>& logits, const std::vector<double>& v,
                     Problem p = {}) {
-  p.keys = static_cast<Index>(logits.size());
+  p.seqlen_kv = static_cast<Index>(logits.size());
   Drawn drawn{p, zero_values(p)};
   drawn.values.q.set(0, 1);
-  for (Index j = 0; j < p.keys; ++j) {
+  for (Index j = 0; j < p.seqlen_kv; ++j) {
     const auto at = static_cast<std::size_t>(j);
     drawn.values.k.set(j, logits[at]);
     drawn.values.v.set(j, v[at]);
@@ -59,9 +59,9 @@ struct OneTerm {
 using OneTerms = std::vector<OneTerm>;
 
 /// With P in a format, and the row sum of numbers of it or not.
-inline Recipe with(Recipe recipe, Format p_format, bool sums_cast = false) {
+inline Recipe with(Recipe recipe, Format p_format, bool row_sum_of_rounded_p = false) {
   recipe.p_format = p_format;
-  recipe.sums_cast = sums_cast;
+  recipe.row_sum_of_rounded_p = row_sum_of_rounded_p;
   return recipe;
 }
 

@@ -25,7 +25,7 @@ TEST(OneTerm, NoRightKernelIsRefusedWhereItCarriesTheError) {
     for (int round = 0; round < term.rounds; ++round) {
       const auto [drawn, values] = term.draw(draws);
       Problem p = drawn;
-      p.splits = term.recipe.splits;
+      p.num_splits = term.recipe.num_splits;
       const Simulated found = simulate(p, values, term.recipe);
       for (Strength at_most : {Strength::order_free, Strength::running, Strength::quantised}) {
         Tally once;

@@ -38,9 +38,9 @@ double rescales_of(const Row& row, const Scores& scores, double merges) {
   const auto count = static_cast<Index>(scores.keys.size());
   if (count == 0) return 0;
   const Index span = scores.keys.back().j - scores.keys.front().j;
-  const Index block = std::max<Index>(1, row.path.key_block);
+  const Index block = std::max<Index>(1, row.path.keys_per_rescale);
   const Index blocks = std::min(count - 1, span / block + (span % block == 0 ? 0 : 1));
-  const Index states = std::min(std::max<Index>(1, row.path.streams), count);
+  const Index states = std::min(std::max<Index>(1, row.path.interleaved_accumulators), count);
   return static_cast<double>(blocks + states - 1 + (scores.sink.empty() ? 0 : 1)) + merges;
 }
 
@@ -51,7 +51,7 @@ double subnormal_share(const Row& row, const Term& key, double factor, double th
   if (row.path.p_format == Format::f32) return 0;
   const double meets = row.path.normalize_before_cast
                            ? key.share / (kUnderflowRoom * (1 + theta_mean))
-                           : key.weight * std::exp2(row.path.p_shift);
+                           : key.weight * std::exp2(row.path.p_scale_log2);
   const double least = meets * std::exp(-key.exponent);
   const double normal = smallest_normal(row.path.p_format);
   return std::max(least < normal ? 1.0 : 0.0, least * factor < normal ? 1 / factor : 0.0);
@@ -88,10 +88,10 @@ void share_out(Weights& w) {
 
 Weights weigh(const Row& row, const Scores& scores) {
   Weights w{.keys = scores.keys, .sink = scores.sink, .log = logarithm_of(row, scores)};
-  w.split = row.problem.splits > 1;
+  w.split = row.problem.num_splits > 1;
   w.rescales = rescales_of(row, scores, w.log.merges);
   const double error = w.log.error, count = w.log.terms, extra = extra_exponent(row.path);
-  w.unit = row.path.normalize_before_cast ? 1 : std::exp2(row.path.p_shift);
+  w.unit = row.path.normalize_before_cast ? 1 : std::exp2(row.path.p_scale_log2);
   w.most = largest_weight(row.path);
   w.cast = row.path.p_format == Format::f32 ? 0 : unit_roundoff(row.path.p_format);
 
@@ -107,7 +107,7 @@ Weights weigh(const Row& row, const Scores& scores) {
     const double visits = w.split ? 2 : 1;  // within its split, and when splits are combined
     term.exponent = term.logit_error + common +
                     visits * kDistanceRoundings * kU * (distance + extra + 2 * error);
-    if (row.path.sums_cast && term.j >= 0) term.exponent += as_exponent(w.cast);
+    if (row.path.row_sum_of_rounded_p && term.j >= 0) term.exponent += as_exponent(w.cast);
     term.weight = std::exp(term.logit - w.log.reference);
     w.sum += term.weight;
   };
@@ -116,8 +116,8 @@ Weights weigh(const Row& row, const Scores& scores) {
     charge(sink, w.keys.empty() ? 0 : std::fabs(sink.logit - w.log.key_max));
   share_out(w);
   const double parts =
-      w.split ? 1 + std::min(static_cast<double>(row.problem.splits), count) : 0;  // S9
-  if (!w.keys.empty()) {                                                           // S6
+      w.split ? 1 + std::min(static_cast<double>(row.problem.num_splits), count) : 0;  // S9
+  if (!w.keys.empty()) {                                                               // S6
     const auto span = static_cast<double>(w.keys.back().j - w.keys.front().j + 1);
     const auto products = static_cast<double>(w.keys.size());
     const double sums =
@@ -128,7 +128,7 @@ Weights weigh(const Row& row, const Scores& scores) {
     w.kappa_value = roundings(sums + rescales + parts + scaled);
   }
   w.kappa_sum = roundings(count + w.rescales + parts);  // S7
-  if (row.path.sums_cast) w.kappa_sum += lost_in_sum(row, w);
+  if (row.path.row_sum_of_rounded_p) w.kappa_sum += lost_in_sum(row, w);
   return w;
 }
 
@@ -147,7 +147,7 @@ struct Column {
 std::vector<Column> columns_of(const Row& row, const Scores& scores, const Weights& w,
                                const Rows& v) {
   const double exponential = declared(row.path.exp_error, kFaithful);
-  std::vector<Column> columns(static_cast<std::size_t>(row.problem.v_depth));
+  std::vector<Column> columns(static_cast<std::size_t>(row.problem.head_dim_v));
   for (Index j : scores.readable) {
     for (std::size_t c = 0; c < columns.size(); ++c) {
       columns[c].total += std::fabs(v.row(j)[c]);
@@ -211,10 +211,11 @@ ElementBound bound_of(const Row& row, const Weights& w, const Column& column) {
   if (row.path.p_format != Format::f32 && w.log.swing > 2) return {};
   const Format output = row.problem.output;
   // S5. What the row sum has as well is in Theta, unless a scale made it another rounding.
-  const bool shared = row.path.sums_cast && !(row.path.scales_in_p && row.values.v_scales);
-  const double rounding_p = shared               ? 0
-                            : row.path.sums_cast ? (1 + w.cast) / (1 - w.cast) - 1
-                                                 : w.cast;
+  const bool shared =
+      row.path.row_sum_of_rounded_p && !(row.path.v_scale_in_p && row.values.v_scales);
+  const double rounding_p = shared                          ? 0
+                            : row.path.row_sum_of_rounded_p ? (1 + w.cast) / (1 - w.cast) - 1
+                                                            : w.cast;
   double deviation = column.high - column.low, mean = column.largest, size = column.largest;
   double sum = 1, extra = column.raised;
   if (w.small_theta()) {
@@ -259,7 +260,7 @@ namespace bound {
 
 RowBounds order_free_row(const Row& row, const Scores& scores, const Rows& v) {
   RowBounds bounds;
-  const auto width = static_cast<std::size_t>(row.problem.v_depth);
+  const auto width = static_cast<std::size_t>(row.problem.head_dim_v);
   bounds.before.assign(width, scores.judged && scores.keys.empty() ? 0 : kInfinity);
   bounds.after = bounds.before;
   if (!scores.judged) return bounds;
@@ -282,7 +283,7 @@ RowBounds order_free_row(const Row& row, const Scores& scores, const Rows& v) {
 
 Bounds order_free_bounds(const Problem& p, const Values& values, const PrecisionPath& path) {
   const std::size_t rows = row_count(p);
-  const auto width = static_cast<std::size_t>(p.v_depth);
+  const auto width = static_cast<std::size_t>(p.head_dim_v);
   const std::vector<double> unknown(rows * width, kInfinity);
   Bounds bounds{unknown, unknown, std::vector<double>(rows, kInfinity)};
   for_each_row(p, values, path,

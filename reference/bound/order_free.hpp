@@ -15,8 +15,8 @@ namespace attest {
 /// with a sink, which is the sink's logit after a few roundings). Infinity: nothing is promised (an
 /// intermediate may overflow, or the row is behind a query length), such an element is not judged.
 ///
-/// Domain: any legal Problem with values of its extents; problem.splits > 1 covers the combination.
-/// Error: an over-estimate; evaluated in double and enlarged by bound::kEvaluation.
+/// Domain: any legal Problem with values of its extents; problem.num_splits > 1 covers the
+/// combination. Error: an over-estimate; evaluated in double and enlarged by bound::kEvaluation.
 /// Special: NaN and infinities among visible values give infinity.
 struct Bounds {
   std::vector<double> o;         // like Truth::o

@@ -34,14 +34,14 @@ Refusal refusals(Mistake mistake, Recipe recipe, Problem p) {
 }
 
 TEST(OrderFreeBound, WrongKernelsAreRefusedEveryTime) {
-  const Problem p{.query_heads = 2,
-                  .queries = 6,
-                  .keys = 9,
-                  .depth = 16,
-                  .v_depth = 8,
-                  .scale = 0.25F,
+  const Problem p{.num_heads_q = 2,
+                  .seqlen_q = 6,
+                  .seqlen_kv = 9,
+                  .head_dim = 16,
+                  .head_dim_v = 8,
+                  .softmax_scale = 0.25F,
                   .causal = true};
-  const Recipe recipe{.name = "wrong", .block = 2, .fma = true};
+  const Recipe recipe{.name = "wrong", .kv_block = 2, .fma = true};
   EXPECT_EQ(refusals(Mistake::none, recipe, p).refused, 0);
   for (Mistake mistake :
        {Mistake::drops_key, Mistake::scale_one_percent, Mistake::leaks_key, Mistake::no_rescale}) {
@@ -51,15 +51,15 @@ TEST(OrderFreeBound, WrongKernelsAreRefusedEveryTime) {
 }
 
 TEST(OrderFreeBound, WrongKernelsAreRefusedThroughBf16Too) {
-  Problem p{.queries = 6,
-            .keys = 9,
-            .depth = 16,
-            .v_depth = 8,
+  Problem p{.seqlen_q = 6,
+            .seqlen_kv = 9,
+            .head_dim = 16,
+            .head_dim_v = 8,
             .input = Format::bf16,
             .output = Format::bf16,
-            .scale = 0.25F,
+            .softmax_scale = 0.25F,
             .causal = true};
-  const Recipe recipe{.name = "wrong", .block = 2, .p_format = Format::bf16};
+  const Recipe recipe{.name = "wrong", .kv_block = 2, .p_format = Format::bf16};
   EXPECT_EQ(refusals(Mistake::none, recipe, p).refused, 0);
   for (Mistake mistake : {Mistake::drops_key, Mistake::leaks_key, Mistake::no_rescale}) {
     const Refusal count = refusals(mistake, recipe, p);
@@ -82,9 +82,9 @@ TEST(OrderFreeBound, IsAFewRoundingsForOneKey) {
 }
 
 TEST(OrderFreeBound, IsZeroWithoutKeysAndInfiniteBehindTheLength) {
-  Problem p{.batch = 2, .queries = 2, .keys = 2, .sinks = false};
-  p.query_lengths = {1, 2};
-  p.key_lengths = {2, 0};
+  Problem p{.batch = 2, .seqlen_q = 2, .seqlen_kv = 2, .sinks = false};
+  p.seqlens_q = {1, 2};
+  p.seqlens_kv = {2, 0};
   const Bounds bounds = bounds_of(p, zero_values(p));
   EXPECT_LT(bounds.o[0], 1e-6);
   EXPECT_EQ(bounds.o[1], kInfinity);
@@ -100,7 +100,7 @@ TEST(OrderFreeBound, IsZeroWithoutKeysAndInfiniteBehindTheLength) {
 }
 
 TEST(OrderFreeBound, PromisesNothingWhereAnIntermediateMayOverflow) {
-  Problem p{.keys = 2, .depth = 2, .v_depth = 2};
+  Problem p{.seqlen_kv = 2, .head_dim = 2, .head_dim_v = 2};
   Values values = zero_values(p);
   values.q.set(0, 0x1p100);
   values.k.set(0, 0x1p27);
@@ -123,7 +123,7 @@ TEST(OrderFreeBound, PromisesNothingWhereAnIntermediateMayOverflow) {
 }
 
 TEST(OrderFreeBound, PromisesNothingUnderAnInfiniteBiasThatMayMeetNaN) {
-  Problem p{.keys = 2, .bias = true};
+  Problem p{.seqlen_kv = 2, .bias = true};
   Values values = zero_values(p);
   values.bias->set(0, -kInfinity);
   EXPECT_LT(bounds_of(p, values).o[0], 1e-5);
@@ -133,7 +133,7 @@ TEST(OrderFreeBound, PromisesNothingUnderAnInfiniteBiasThatMayMeetNaN) {
 
 TEST(OrderFreeBound, SurvivesAnyDeclaration) {
   std::mt19937_64 random(19);
-  const Problem p{.keys = 5, .depth = 3, .softcap = 2.0, .splits = 2};
+  const Problem p{.seqlen_kv = 5, .head_dim = 3, .softcap = 2.0, .num_splits = 2};
   const Values values = random_values(p, random);
   const Bounds least = bounds_of(p, values);
   for (double error : {-1.0, 0.0, 0.5, 1.0, 1e300, kInfinity, std::nan("")}) {
@@ -142,7 +142,7 @@ TEST(OrderFreeBound, SurvivesAnyDeclaration) {
           &PrecisionPath::division_error}) {
       PrecisionPath path;
       path.*field = error;
-      path.key_block = error > 0 ? std::numeric_limits<Index>::max() : -7;
+      path.keys_per_rescale = error > 0 ? std::numeric_limits<Index>::max() : -7;
       const Bounds bounds = order_free_bounds(p, values, path);
       EXPECT_GT(bounds.o[0], 0.0);
       EXPECT_GT(bounds.lse[0], 0.0);
@@ -155,7 +155,7 @@ TEST(OrderFreeBound, SurvivesAnyDeclaration) {
 
 TEST(OrderFreeBound, GrowsWithWhatIsDeclared) {
   std::mt19937_64 random(17);
-  Problem p{.keys = 40, .depth = 8, .v_depth = 1};
+  Problem p{.seqlen_kv = 40, .head_dim = 8, .head_dim_v = 1};
   const Values values = random_values(p, random);
   const Bounds least = bounds_of(p, values);
   PrecisionPath path;
@@ -167,9 +167,9 @@ TEST(OrderFreeBound, GrowsWithWhatIsDeclared) {
   path = {.log_error = 1e-3};
   EXPECT_GT(order_free_bounds(p, values, path).lse[0], 1e-3);
   EXPECT_EQ(order_free_bounds(p, values, path).o[0], least.o[0]);
-  path = {.key_block = 64};
+  path = {.keys_per_rescale = 64};
   EXPECT_LT(order_free_bounds(p, values, path).o[0], least.o[0]);
-  p.splits = 4;
+  p.num_splits = 4;
   EXPECT_GT(bounds_of(p, values).o[0], least.o[0]);
 }
 

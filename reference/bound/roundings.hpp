@@ -60,13 +60,14 @@ inline double declared(double error, double least) {
 
 /// Roundings of the reference that the weights of one block use.
 inline double reference_roundings(const PrecisionPath& path) {
-  return kReferenceRoundings + (path.p_shift == 0 ? 0 : kPShiftRoundings);
+  return kReferenceRoundings + (path.p_scale_log2 == 0 ? 0 : kPShiftRoundings);
 }
 
 /// In nats: by how much a weight may exceed 1 when it is cast, and what a factor adds to its
 /// exponent.
 inline double extra_exponent(const PrecisionPath& path) {
-  return kLn2 * (declared(path.lazy, 0) + declared(std::fabs(path.p_shift), 0));
+  return kLn2 *
+         (declared(path.rescale_threshold_log2, 0) + declared(std::fabs(path.p_scale_log2), 0));
 }
 
 /// Relative error of ALiBi's term, or of what it moves all logits by.
@@ -84,13 +85,14 @@ inline double score_step(const PrecisionPath& path) {
 
 /// What a weight may be when it is cast, but for the exponential's error.
 inline double largest_weight(const PrecisionPath& path) {
-  return std::exp2(declared(path.lazy, 0) + path.p_shift);
+  return std::exp2(declared(path.rescale_threshold_log2, 0) + path.p_scale_log2);
 }
 
 /// What an absolute error among weights or their sums may be relative to a row sum: larger where
 /// weights are scaled down, and where a factor that is lost meets weights above 1.
 inline double met_in_units(const PrecisionPath& path) {
-  return std::exp2(declared(path.lazy, 0)) / std::min(1.0, std::exp2(path.p_shift));
+  return std::exp2(declared(path.rescale_threshold_log2, 0)) /
+         std::min(1.0, std::exp2(path.p_scale_log2));
 }
 
 /// Where infinite declarations meet zeros no number comes out, and no promise either.

@@ -17,7 +17,7 @@ double flushed_of(const Row& row, const Scores& scores, const Rows& v, Index c) 
   for (const Term& key : scores.keys) {
     met = std::max(met, met_by_flushed(v.row(key.j)[c], v.scale_of(key.j)));
   }
-  const double visits = row.problem.splits > 1 ? 2 : 1;
+  const double visits = row.problem.num_splits > 1 ? 2 : 1;
   const double terms = 2 * static_cast<double>(scores.keys.size()) + 8;
   return 8 * kFlush * visits * terms * (1 + met) * met_in_units(row.path);
 }
@@ -37,8 +37,8 @@ double moved_mean(const Scores& scores, const CastWeights& weights, const Rows& 
 std::optional<FollowedRow> followed_row(const Row& row, const Scores& scores, const Rows& v,
                                         bool quantised) {
   if (quantised && row.path.p_format == Format::f32) return std::nullopt;
-  if (row.path.sums_cast && row.path.p_format != Format::f32 &&
-      (!quantised || (row.path.scales_in_p && row.values.v_scales))) {
+  if (row.path.row_sum_of_rounded_p && row.path.p_format != Format::f32 &&
+      (!quantised || (row.path.v_scale_in_p && row.values.v_scales))) {
     return std::nullopt;
   }
   if (row.path.tensor_step < 0 || !std::isfinite(extra_exponent(row.path))) return std::nullopt;
@@ -48,7 +48,7 @@ std::optional<FollowedRow> followed_row(const Row& row, const Scores& scores, co
   if (!visits) return std::nullopt;
   // What weights are divided by before their cast is known once all keys were seen: in one block.
   const bool divided = row.path.normalize_before_cast;
-  if (divided && (row.problem.splits > 1 || visits->parts.size() != 1 ||
+  if (divided && (row.problem.num_splits > 1 || visits->parts.size() != 1 ||
                   visits->parts[0].size() != 1 || visits->parts[0][0].visits.size() != 1)) {
     return std::nullopt;
   }
@@ -63,7 +63,8 @@ std::optional<FollowedRow> followed_row(const Row& row, const Scores& scores, co
   // 1 + phi. A share exp(lse - LSE) that is not divided has an exponential, those in that LSE
   // others.
   const double shares = joints->merges * (joints->part_lse + 2 * joints->exponential);
-  const bool each = divided || row.problem.splits > 1;  // part, or share, has divisions of its own
+  const bool each =
+      divided || row.problem.num_splits > 1;  // part, or share, has divisions of its own
   const double quotient = (each ? 1 : 1 + division) * std::exp(shares) / (1 - kappa);
   FollowedRow out;
   if (!quantised) {
@@ -71,7 +72,7 @@ std::optional<FollowedRow> followed_row(const Row& row, const Scores& scores, co
     const double sum = weights.sum * std::exp(joints->all.value - log.reference);
     out.lse = lse_radius(row, log, sum, weights.theta - std::log1p(-kappa));
   }
-  for (Index c = 0; c < row.problem.v_depth; ++c) {
+  for (Index c = 0; c < row.problem.head_dim_v; ++c) {
     const auto at = static_cast<std::size_t>(c);
     const double o = values.sum[at] / weights.sum;
     double before = values.error[at] / weights.sum;

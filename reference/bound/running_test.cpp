@@ -13,8 +13,8 @@ namespace {
 // A tenth of a key is missing in the row sum of the LSE alone: less than two thousand additions
 // may lose in some order, more than they lose block by block.
 TEST(Running, AnLseIsJudgedByTheOrderOfItsRowSum) {
-  const Problem p{.keys = 2000, .depth = 16, .v_depth = 1, .scale = 0.25F};
-  const Recipe recipe{.name = "blocks of 64", .block = 64, .sum_lanes = 4};
+  const Problem p{.seqlen_kv = 2000, .head_dim = 16, .head_dim_v = 1, .softmax_scale = 0.25F};
+  const Recipe recipe{.name = "blocks of 64", .kv_block = 64, .partial_row_sums = 4};
   std::mt19937_64 random(20);
   for (int round = 0; round < 20; ++round) {
     const Values values = random_values(p, random);

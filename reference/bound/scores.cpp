@@ -33,18 +33,18 @@ namespace {
 /// S3: of a bias with which the sum of q.k may begin, what the additions of that sum do to it.
 double first_term_error(const Row& row, bool follow) {
   if (follow && row.path.in_order) return 0;
-  const auto depth = static_cast<double>(row.problem.depth);
-  return roundings(sum_roundings(row.path, row.problem.input, depth, depth));
+  const auto head_dim = static_cast<double>(row.problem.head_dim);
+  return roundings(sum_roundings(row.path, row.problem.input, head_dim, head_dim));
 }
 
 /// S3: by how much ALiBi may move all logits of the row, and the sink with them, where it counts
 /// from a key: where no key is behind the row's own position.
 double moved_by(const Row& row) {
   const Problem& p = row.problem;
-  if (!row.values.slopes || !(p.causal || p.window_right == 0)) return 0;
+  if (!row.values.alibi_slopes || !(p.causal || p.window_right == 0)) return 0;
   const auto place = static_cast<double>(row.i + diagonal(p, row.b));
   const auto keys = static_cast<double>(key_length(p, row.b));
-  return std::fabs(row.values.slopes->at(row.h)) *
+  return std::fabs(row.values.alibi_slopes->at(row.h)) *
          std::max(std::fabs(place), std::fabs(keys - place));
 }
 
@@ -54,14 +54,14 @@ Term score(const Row& row, Index j, const Rows& q, const Rows& k, bool follow, d
   const Problem& p = row.problem;
   const double factor = k.scale_of(j), k_norm = k.norm_of(j), q_norm = q.norm_of(row.i);
   const InnerProduct product = inner_product(row, q, k, j, follow);  // S1 and S2
-  const double scale = std::fabs(static_cast<double>(p.scale)),
-               depth = static_cast<double>(p.depth);
+  const double scale = std::fabs(static_cast<double>(p.softmax_scale)),
+               head_dim = static_cast<double>(p.head_dim);
   // S2: a scale of the cache may multiply what is flushed, or have divided what that meets.
-  const double flushed =
-      kFlush * std::max(factor, 1 / factor) *
-      (scale * (q_norm + k_norm + 2 * depth + 1) + 2 * (k_norm + depth + product.magnitude) + 8);
+  const double flushed = kFlush * std::max(factor, 1 / factor) *
+                         (scale * (q_norm + k_norm + 2 * head_dim + 1) +
+                          2 * (k_norm + head_dim + product.magnitude) + 8);
   double error = scale * product.error + flushed;
-  double logit = p.scale * product.sum;
+  double logit = p.softmax_scale * product.sum;
   double magnitude = std::fabs(logit) + error;
   // A score that is rounded, as q.k and again with the scale.
   const double rounds = score_roundoff(row.path), step = score_step(row.path);
@@ -95,8 +95,8 @@ Term score(const Row& row, Index j, const Rows& q, const Rows& k, bool follow, d
     own += (kTermRoundings * kU + first_term_error(row, follow)) * std::fabs(bias);
     ++terms;
   }
-  if (row.values.slopes) {
-    const double slope = row.values.slopes->at(row.h);
+  if (row.values.alibi_slopes) {
+    const double slope = row.values.alibi_slopes->at(row.h);
     const auto place = static_cast<double>(row.i + diagonal(p, row.b));
     const auto keys = static_cast<double>(key_length(p, row.b)), key = static_cast<double>(j);
     double reach = std::fabs(place - key);
@@ -111,7 +111,7 @@ Term score(const Row& row, Index j, const Rows& q, const Rows& k, bool follow, d
   error += own + terms * (kU * magnitude + kFlush);
   if (rounds > 0) {
     for (double left = terms; left > 0; --left) round_score(magnitude);
-    if (row.values.slopes) round_score(magnitude);  // slope * distance
+    if (row.values.alibi_slopes) round_score(magnitude);  // slope * distance
   }
   largest = std::max(largest, magnitude + error);
   const double limit = rounds > 0 ? facts(row.path.scores_format).max_finite : kOverflow;
@@ -133,7 +133,7 @@ Scores scores_of(const Row& row, const Rows& q, const Rows& k, bool follow) {
     if (hidden) {
       // A kernel may add -inf to whatever it computes: that is -inf only if it computes a number.
       const double norm = k.norm_of(j), q_norm = q.norm_of(row.i);
-      const double scale = std::max(1.0, std::fabs(static_cast<double>(row.problem.scale)));
+      const double scale = std::max(1.0, std::fabs(static_cast<double>(row.problem.softmax_scale)));
       if (!(norm * q_norm * scale < kOverflow)) scores.judged = false;
       continue;
     }

@@ -66,16 +66,16 @@ Rows rows_of(const Tensor& tensor, const std::optional<Tensor>& scales, Index b,
 Scores scores_of(const Row& row, const Rows& q, const Rows& k, bool follow = false);
 
 /// Calls `visit` with every row that is judged, its heads' q, k and v, and its number among all
-/// (batch, query_heads, queries). `wanted`, by that number, says which are; empty: all.
+/// (batch, num_heads_q, queries). `wanted`, by that number, says which are; empty: all.
 template <class Visit>
 void for_each_row(const Problem& p, const Values& values, const PrecisionPath& path, Visit visit,
                   const std::vector<bool>& wanted = {}) {
-  const Index group = p.query_heads / p.kv_heads;
+  const Index group = p.num_heads_q / p.num_heads_kv;
   const auto taken = [&](Format operand) {
     return path.tensor_step != 0 ? std::optional(operand) : std::nullopt;
   };
   for (Index b = 0; b < p.batch; ++b) {
-    for (Index kv_head = 0; kv_head < p.kv_heads; ++kv_head) {
+    for (Index kv_head = 0; kv_head < p.num_heads_kv; ++kv_head) {
       const Rows k =
           rows_of(values.k, values.k_scales, b, kv_head, key_length(p, b), taken(k_operand(p)));
       const Rows v = rows_of(values.v, values.v_scales, b, kv_head, key_length(p, b),

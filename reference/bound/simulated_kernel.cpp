@@ -40,9 +40,9 @@ class RowKernel {
     }
     apply_mistake(keys);
     const bool divides_first = recipe_.normalize_before_cast && !keys.empty();
-    const Partial all = recipe_.splits > 1 ? combined(keys)
-                        : divides_first    ? normalized(keys)
-                                           : attended(keys, 0);
+    const Partial all = recipe_.num_splits > 1 ? combined(keys)
+                        : divides_first        ? normalized(keys)
+                                               : attended(keys, 0);
     finish(all, keys.empty(), o, lse);
   }
 
@@ -106,13 +106,13 @@ class RowKernel {
     std::vector<Partial> states;
     for (const auto& blocks : dealt(recipe_, keys, first)) {
       Partial state;
-      state.acc.assign(static_cast<std::size_t>(p_.v_depth), 0.0F);
+      state.acc.assign(static_cast<std::size_t>(p_.head_dim_v), 0.0F);
       if (recipe_.sink_first && values_.sinks && states.empty() && !sink_joined_) {
         state.m = z_.sink() * (z_.two ? kLog2eF32 : 1.0F);
-        state.l = static_cast<float>(std::exp2(recipe_.p_shift));
+        state.l = static_cast<float>(std::exp2(recipe_.p_scale_log2));
         sink_joined_ = true;
       }
-      std::vector<float> lanes(static_cast<std::size_t>(recipe_.sum_lanes), 0.0F);
+      std::vector<float> lanes(static_cast<std::size_t>(recipe_.partial_row_sums), 0.0F);
       lanes[0] = state.l;
       for (const auto& block : blocks) visit(block, first, state, lanes);
       if (recipe_.sums_first) lanes = {summed_first(blocks)};
@@ -136,9 +136,9 @@ class RowKernel {
   }
 
   bool rises(float before, float after) const {
-    if (recipe_.lazy == 0 || before == -kInfinity) return true;
+    if (recipe_.rescale_threshold_log2 == 0 || before == -kInfinity) return true;
     const float bits = z_.raw ? z_.factor : z_.two ? 1.0F : kLog2eF32;
-    return (after - before) * bits > static_cast<float>(recipe_.lazy);
+    return (after - before) * bits > static_cast<float>(recipe_.rescale_threshold_log2);
   }
 
   void visit(const std::vector<Index>& keys, Index first, Partial& state,
@@ -149,16 +149,16 @@ class RowKernel {
     const float m = rises(state.m, largest) ? largest : state.m;
     const float alpha = recipe_.mistake == Mistake::no_rescale ? 1.0F : rescale(state.m, m);
     state.m = m;
-    const auto log_shift = static_cast<float>(recipe_.shifts_reference ? recipe_.p_shift : 0);
+    const auto log_shift = static_cast<float>(recipe_.shifts_reference ? recipe_.p_scale_log2 : 0);
     const auto shift =
-        static_cast<float>(recipe_.shifts_reference ? 1 : std::exp2(recipe_.p_shift));
+        static_cast<float>(recipe_.shifts_reference ? 1 : std::exp2(recipe_.p_scale_log2));
     std::vector<float> cast, in_sum;
-    const Index kv_head = h_ / (p_.query_heads / p_.kv_heads);
+    const Index kv_head = h_ / (p_.num_heads_q / p_.num_heads_kv);
     for (std::size_t n = 0; n < keys.size(); ++n) {
       const float p = weight(logits[n], m, keys[n], log_shift) * shift;
       const float p_scaled = joins() ? p * z_.factor_of(values_.v_scales, kv_head, keys[n]) : p;
       cast.push_back(static_cast<float>(rounded(recipe_.p_format, static_cast<double>(p_scaled))));
-      in_sum.push_back(recipe_.sums_cast
+      in_sum.push_back(recipe_.row_sum_of_rounded_p
                            ? static_cast<float>(rounded(recipe_.p_format, static_cast<double>(p)))
                            : p);
     }
@@ -167,10 +167,10 @@ class RowKernel {
     } else {
       for (float& lane : lanes) lane *= alpha;
       for (std::size_t n = 0; n < keys.size(); ++n) {
-        lanes[static_cast<std::size_t>((keys[n] - first) % recipe_.sum_lanes)] += in_sum[n];
+        lanes[static_cast<std::size_t>((keys[n] - first) % recipe_.partial_row_sums)] += in_sum[n];
       }
     }
-    const Index block_first = first + (keys[0] - first) / recipe_.block * recipe_.block;
+    const Index block_first = first + (keys[0] - first) / recipe_.kv_block * recipe_.kv_block;
     for (std::size_t c = 0; c < state.acc.size(); ++c) {
       state.acc[c] = add_values(keys, block_first, cast, c, state.acc[c] * alpha);
     }
@@ -181,7 +181,7 @@ class RowKernel {
   /// sum + P V of one column and block.
   float add_values(const std::vector<Index>& keys, Index first, const std::vector<float>& cast,
                    std::size_t c, float sum) const {
-    const Index kv_head = h_ / (p_.query_heads / p_.kv_heads);
+    const Index kv_head = h_ / (p_.num_heads_q / p_.num_heads_kv);
     std::vector<float> products, p, column;
     for (std::size_t n = 0; n < keys.size(); ++n) {
       const std::size_t at = recipe_.reverse ? keys.size() - 1 - n : n;
@@ -215,7 +215,7 @@ class RowKernel {
       sink_joined_ = true;
     }
     std::vector<float> cast;
-    const Index kv_head = h_ / (p_.query_heads / p_.kv_heads);
+    const Index kv_head = h_ / (p_.num_heads_q / p_.num_heads_kv);
     for (Index j : keys) {
       const float share = divided(weight(z_.logit(j), all.m, j), all.l, j);
       const float p = joins() ? share * z_.factor_of(values_.v_scales, kv_head, j) : share;
@@ -235,15 +235,15 @@ class RowKernel {
   /// Keys of each part, and where it begins.
   std::vector<std::pair<Index, std::vector<Index>>> parts_of(const std::vector<Index>& keys) const {
     std::vector<std::pair<Index, std::vector<Index>>> parts;
-    const Index even = (key_length(p_, b_) + recipe_.splits - 1) / recipe_.splits;
-    Index size = recipe_.part == kEvenParts ? even : recipe_.part;
-    if (recipe_.part == kPowerOfTwoParts) {
+    const Index even = (key_length(p_, b_) + recipe_.num_splits - 1) / recipe_.num_splits;
+    Index size = recipe_.split_size == kEvenSplits ? even : recipe_.split_size;
+    if (recipe_.split_size == kPowerOfTwoSplits) {
       for (size = 1; size < even;) size *= 2;
     }
     const auto count = static_cast<Index>(keys.size());
     for (Index n = 0, part = 0; n < count; ++n) {
       const Index j = keys[static_cast<std::size_t>(n)];
-      while (size == 0 && n >= (part + 1) * count / recipe_.splits) ++part;
+      while (size == 0 && n >= (part + 1) * count / recipe_.num_splits) ++part;
       const Index number = size == 0 ? part : j / size;
       const Index first = size == 0 ? j : number * size;
       if (parts.empty() || last_number_ != number) parts.push_back({first, {}});
@@ -270,7 +270,7 @@ class RowKernel {
     return together(parts, in_nats_);
   }
 
-  float shift_in_nats() const { return static_cast<float>(recipe_.p_shift) * kLn2F32; }
+  float shift_in_nats() const { return static_cast<float>(recipe_.p_scale_log2) * kLn2F32; }
 
   /// Of an LSE beside the largest.
   float share(float lse, float largest) const {
@@ -310,7 +310,7 @@ class RowKernel {
       return one_by_one(parts, in_nats);
     }
     Partial all;
-    all.acc.assign(static_cast<std::size_t>(p_.v_depth), 0.0F);
+    all.acc.assign(static_cast<std::size_t>(p_.head_dim_v), 0.0F);
     for (const Partial& part : parts) all.m = std::max(all.m, part.m);
     for (const Partial& part : parts) {
       const float factor = in_nats ? share(part.m, all.m) : rescale(part.m, all.m);
@@ -334,7 +334,7 @@ class RowKernel {
 
   void finish(Partial all, bool empty, Tensor& o, Tensor& lse) {
     float m = all.m;
-    const auto shift = in_nats_ ? 1.0F : static_cast<float>(std::exp2(recipe_.p_shift));
+    const auto shift = in_nats_ ? 1.0F : static_cast<float>(std::exp2(recipe_.p_scale_log2));
     if (values_.sinks && !sink_joined_) {
       float sink = z_.sink();
       if (z_.two && !in_nats_) sink *= kLog2eF32;
@@ -348,7 +348,7 @@ class RowKernel {
       m = joint;
     }
     for (std::size_t c = 0; c < all.acc.size(); ++c) {
-      const bool done = recipe_.normalize_before_cast && recipe_.splits == 1;
+      const bool done = recipe_.normalize_before_cast && recipe_.num_splits == 1;
       float out = done ? all.acc[c] : divided(all.acc[c], all.l);
       if (z_.late_v) out *= *z_.late_v;
       if (empty) out = p_.empty_row == EmptyRow::nan ? std::nanf("") : 0.0F;
@@ -376,11 +376,11 @@ class RowKernel {
 }  // namespace
 
 Simulated simulate(const Problem& p, const Values& values, const Recipe& recipe) {
-  Simulated result{Tensor(p.output, {p.batch, p.query_heads, p.queries, p.v_depth}),
-                   Tensor(Format::f32, {p.batch, p.query_heads, p.queries, 1})};
+  Simulated result{Tensor(p.output, {p.batch, p.num_heads_q, p.seqlen_q, p.head_dim_v}),
+                   Tensor(Format::f32, {p.batch, p.num_heads_q, p.seqlen_q, 1})};
   const FlushToZero flush(recipe.flush);
   for (Index b = 0; b < p.batch; ++b) {
-    for (Index h = 0; h < p.query_heads; ++h) {
+    for (Index h = 0; h < p.num_heads_q; ++h) {
       for (Index i = 0; i < query_length(p, b); ++i) {
         RowKernel(p, values, recipe, b, h, i).run(result.o, result.lse);
       }

@@ -14,8 +14,8 @@ enum class Mistake { none, drops_key, scale_one_percent, leaks_key, no_rescale }
 
 struct Recipe {
   std::string name = {};
-  Index block = 1 << 20;  // keys between two rescales; large: two passes, the maximum first
-  Index splits = 1;
+  Index kv_block = 1 << 20;  // keys between two rescales; large: two passes, the maximum first
+  Index num_splits = 1;
   bool fma = false;
   bool reverse = false;         // last key first
   bool pairwise = false;        // sums as trees
@@ -33,13 +33,14 @@ struct Recipe {
   Index tensor_step = 0;      // products per step of a tensor core; 0: f32 operations
   Exponential exponential = Exponential::natural;
   Format p_format = Format::f32;
-  Index part = 0;     // as PrecisionPath; 0: parts of equally many visible keys, undeclared
-  Index streams = 1;  // the following as PrecisionPath
-  bool falling = false;
-  bool sums_cast = false;
-  double lazy = 0, p_shift = 0;
-  bool shifts_reference = false;  // p_shift is subtracted from the reference, not multiplied in
-  Index sum_lanes = 1;
+  Index split_size = 0;  // as PrecisionPath; 0: parts of equally many visible keys, undeclared
+  Index interleaved_accumulators = 1;  // the following as PrecisionPath
+  bool kv_blocks_descending = false;
+  bool row_sum_of_rounded_p = false;
+  double rescale_threshold_log2 = 0, p_scale_log2 = 0;
+  bool shifts_reference =
+      false;  // p_scale_log2 is subtracted from the reference, not multiplied in
+  Index partial_row_sums = 1;
   Index declared_step = 0;        // tensor_step as declared; 0: as it is
   bool sink_first = false;        // the sink is the first reference, not the last
   bool apart = false;             // a block of P V is added by itself, then to the accumulator

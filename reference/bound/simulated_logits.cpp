@@ -12,9 +12,9 @@ namespace attest {
 SimulatedLogits::SimulatedLogits(const Problem& its_problem, const Values& its_values,
                                  const Recipe& its_recipe, Index batch, Index head, Index row)
     : problem(its_problem), values(its_values), recipe(its_recipe), b(batch), h(head), i(row) {
-  scale = problem.scale * (recipe.mistake == Mistake::scale_one_percent ? 1.01F : 1.0F);
+  scale = problem.softmax_scale * (recipe.mistake == Mistake::scale_one_percent ? 1.01F : 1.0F);
   const bool plain =
-      problem.softcap == 0 && !values.bias && !values.slopes && !values.sinks && scale > 0;
+      problem.softcap == 0 && !values.bias && !values.alibi_slopes && !values.sinks && scale > 0;
   raw = recipe.exponential == Exponential::base_two_fma && plain && !recipe.scaled_query;
   two = recipe.exponential == Exponential::base_two;
   if (recipe.scales_outputs) {
@@ -23,9 +23,9 @@ SimulatedLogits::SimulatedLogits(const Problem& its_problem, const Values& its_v
     if (late_k) scale *= *late_k;
   }
   factor = scale * kLog2eF32;
-  if (values.slopes && recipe.alibi_from != AlibiFrom::row && problem.causal) {
+  if (values.alibi_slopes && recipe.alibi_from != AlibiFrom::row && problem.causal) {
     const auto place = static_cast<float>(i + diagonal(problem, b));
-    moved = static_cast<float>(values.slopes->at(h)) * (place + position(0));
+    moved = static_cast<float>(values.alibi_slopes->at(h)) * (place + position(0));
   }
 }
 
@@ -51,7 +51,7 @@ float SimulatedLogits::first_term(Index j) const {
 
 float SimulatedLogits::tensor_dot(Index j) const {
   std::vector<float> q, k;
-  for (Index c = 0; c < problem.depth; ++c) {
+  for (Index c = 0; c < problem.head_dim; ++c) {
     q.push_back(static_cast<float>(values.q.at(b, h, i, c)));
     k.push_back(static_cast<float>(values.k.at(b, kv_head(), j, c)));
   }
@@ -64,8 +64,8 @@ float SimulatedLogits::dot(Index j) const {
   const float k_scale = late_k ? 1.0F : factor_of(values.k_scales, kv_head(), j);
   std::vector<float> products;
   float chain = first_term(j);
-  for (Index n = 0; n < problem.depth; ++n) {
-    const Index c = recipe.reverse ? problem.depth - 1 - n : n;
+  for (Index n = 0; n < problem.head_dim; ++n) {
+    const Index c = recipe.reverse ? problem.head_dim - 1 - n : n;
     float q = static_cast<float>(values.q.at(b, h, i, c));
     auto k = static_cast<float>(values.k.at(b, kv_head(), j, c));
     if (!recipe.scales_weights) k *= k_scale;
@@ -97,7 +97,8 @@ float SimulatedLogits::rounded_logit(Index j) const {
     x = cut(cap * cut(std::tanh(cut(x / cap))));
   }
   if (values.bias) x = cut(x + static_cast<float>(values.bias->at(b, h, i, j)));
-  if (values.slopes) x = cut(x + cut(static_cast<float>(values.slopes->at(h)) * position(j)));
+  if (values.alibi_slopes)
+    x = cut(x + cut(static_cast<float>(values.alibi_slopes->at(h)) * position(j)));
   return x;
 }
 
@@ -116,8 +117,8 @@ float SimulatedLogits::logit(Index j) const {
     const auto bias = static_cast<float>(values.bias->at(b, h, i, j));
     x = multiply_add(bias, unit, x);
   }
-  if (values.slopes) {
-    const auto slope = static_cast<float>(values.slopes->at(h)) * unit;
+  if (values.alibi_slopes) {
+    const auto slope = static_cast<float>(values.alibi_slopes->at(h)) * unit;
     x = multiply_add(slope, position(j), x);
   }
   return x;

@@ -35,7 +35,7 @@ struct SimulatedLogits {
   float dot(Index j) const;
   float position(Index j) const;
   float rounded_logit(Index j) const;
-  Index kv_head() const { return h / (problem.query_heads / problem.kv_heads); }
+  Index kv_head() const { return h / (problem.num_heads_q / problem.num_heads_kv); }
 };
 
 }  // namespace attest

@@ -12,18 +12,18 @@ PrecisionPath path_of(const Recipe& recipe) {
   path.log_error = recipe.log_error;
   path.division_error = recipe.division_error == 0 ? 0 : recipe.division_error + 5 * kU;
   path.tanh_error = 5 * kU;  // glibc's tanhf is within two and a half ulp
-  path.key_block = recipe.sums_first ? 1 : recipe.block;
+  path.keys_per_rescale = recipe.sums_first ? 1 : recipe.kv_block;
   path.tensor_step = recipe.declared_step != 0 ? recipe.declared_step : recipe.tensor_step;
-  path.sums_cast = recipe.sums_cast;
-  path.scales_in_p = recipe.scales_weights || recipe.tensor_step != 0;
-  path.lazy = recipe.lazy;
-  path.p_shift = recipe.p_shift;
-  path.block = recipe.sums_first ? 0 : recipe.block;  // the two sums share no order
-  path.streams = recipe.streams;
-  path.falling = recipe.falling || recipe.reverse;
-  path.part = recipe.part;
+  path.row_sum_of_rounded_p = recipe.row_sum_of_rounded_p;
+  path.v_scale_in_p = recipe.scales_weights || recipe.tensor_step != 0;
+  path.rescale_threshold_log2 = recipe.rescale_threshold_log2;
+  path.p_scale_log2 = recipe.p_scale_log2;
+  path.kv_block = recipe.sums_first ? 0 : recipe.kv_block;  // the two sums share no order
+  path.interleaved_accumulators = recipe.interleaved_accumulators;
+  path.kv_blocks_descending = recipe.kv_blocks_descending || recipe.reverse;
+  path.split_size = recipe.split_size;
   path.in_order = !recipe.reverse && !recipe.pairwise && !recipe.apart && !recipe.bias_first;
-  path.sum_lanes = recipe.sum_lanes;
+  path.partial_row_sums = recipe.partial_row_sums;
   path.normalize_before_cast = recipe.normalize_before_cast;
   path.scores_format = recipe.scores_format;
   return path;

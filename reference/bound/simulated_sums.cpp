@@ -68,14 +68,14 @@ std::vector<std::vector<std::vector<Index>>> dealt(const Recipe& recipe,
                                                    const std::vector<Index>& keys, Index first) {
   std::map<Index, std::map<Index, std::vector<Index>>> streams;
   for (Index j : keys) {
-    const Index number = (j - first) / recipe.block;
-    streams[number % recipe.streams][number].push_back(j);
+    const Index number = (j - first) / recipe.kv_block;
+    streams[number % recipe.interleaved_accumulators][number].push_back(j);
   }
   std::vector<std::vector<std::vector<Index>>> result;
   for (const auto& [stream, blocks] : streams) {
     result.emplace_back();
     for (const auto& [number, block] : blocks) result.back().push_back(block);
-    if (recipe.falling || recipe.reverse) {
+    if (recipe.kv_blocks_descending || recipe.reverse) {
       std::reverse(result.back().begin(), result.back().end());
     }
   }

@@ -50,7 +50,7 @@ void never_refused(std::mt19937_64& random, int rounds, Drawn (*draw)(int, std::
     for (const Recipe& recipe : kRightRecipes) {
       if (!can_compute(recipe, p)) continue;
       Problem asked = p;
-      asked.splits = recipe.splits;
+      asked.num_splits = recipe.num_splits;
       const Simulated found = simulate(asked, values, recipe);
       for (Strength at_most : {Strength::order_free, Strength::running, Strength::quantised}) {
         Tally once;
@@ -87,7 +87,8 @@ TEST(Soundness, NoRightKernelIsRefusedOnAnyProblem) {
   never_refused(random, 1200, [](int round, std::mt19937_64& generator) {
     Problem p = random_problem(generator, 12);
     // Mostly the fills decide how large the logits are; one Problem in four keeps its wild scale.
-    if (round % 4 != 0 && std::fabs(p.scale) > 4) p.scale = default_scale(p.depth);
+    if (round % 4 != 0 && std::fabs(p.softmax_scale) > 4)
+      p.softmax_scale = default_scale(p.head_dim);
     return changed(p, round, generator);
   });
 }
@@ -96,14 +97,14 @@ TEST(Soundness, NoRightKernelIsRefusedOnLongRows) {
   std::mt19937_64 random(12);
   never_refused(random, 150, [](int round, std::mt19937_64& generator) {
     Problem p;
-    p.queries = p.v_depth = 2;
-    p.keys = 200 - static_cast<Index>(generator() % 20);
-    p.depth = 1 + static_cast<Index>(generator() % 64);
+    p.seqlen_q = p.head_dim_v = 2;
+    p.seqlen_kv = 200 - static_cast<Index>(generator() % 20);
+    p.head_dim = 1 + static_cast<Index>(generator() % 64);
     p.input = static_cast<Format>(generator() % 5);
     if (generator() % 3 == 0) p.cache = static_cast<Format>(generator() % 6);
     if (p.cache && bytes_of(*p.cache) == 1) p.scales = static_cast<Scales>(generator() % 4);
     p.output = static_cast<Format>(generator() % 3);
-    p.scale = default_scale(p.depth);
+    p.softmax_scale = default_scale(p.head_dim);
     return changed(p, round, generator);
   });
 }
@@ -112,26 +113,28 @@ TEST(Soundness, NoRightKernelIsRefusedOnLongRows) {
 // that differ little, so that what is rounded is large and what it decides is not.
 Drawn one_term(int round, std::mt19937_64& random) {
   const auto number = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
-  Problem p{.keys = 2 + static_cast<Index>(random() % 5), .v_depth = 2, .input = Format::f32};
-  p.scale = static_cast<float>(0.5 + number());
+  Problem p{
+      .seqlen_kv = 2 + static_cast<Index>(random() % 5), .head_dim_v = 2, .input = Format::f32};
+  p.softmax_scale = static_cast<float>(0.5 + number());
   const int kind = round % 6;
   p.softcap = kind == 1 ? 500 + 400 * number() : 0;
   p.bias = kind == 2 || kind == 3;
   p.alibi = kind == 3;
   p.sinks = kind == 5;
   Values values = random_values(p, random);
-  if (p.alibi) values.slopes->set(0, 100 + 100 * number());
-  if (p.sinks) values.sinks->set(0, 800 * p.scale + number());
+  if (p.alibi) values.alibi_slopes->set(0, 100 + 100 * number());
+  if (p.sinks) values.sinks->set(0, 800 * p.softmax_scale + number());
   for (Index i = 0; i < values.q.count(); ++i) values.q.set(i, kind == 2 || kind == 3 ? 0.0 : 32.0);
-  for (Index j = 0; j < p.keys; ++j) {
+  for (Index j = 0; j < p.seqlen_kv; ++j) {
     const double far = kind == 4 ? static_cast<double>(j) : 0.0;
     values.k.set(j, kind == 4 ? -0.5 * far : std::round(25 * 1024 + 64 * number()) / 1024);
     if (kind == 2) values.bias->set(j, 1000 + number());
     if (kind == 3) {
-      values.bias->set(j, number() + values.slopes->at(0) * static_cast<double>(p.keys - 1 - j));
+      values.bias->set(
+          j, number() + values.alibi_slopes->at(0) * static_cast<double>(p.seqlen_kv - 1 - j));
     }
-    for (Index c = 0; c < p.v_depth && kind == 4; ++c) {
-      values.v.set(0, 0, j, c, values.v.at(0, 0, j, c) * std::exp(16 * p.scale * far));
+    for (Index c = 0; c < p.head_dim_v && kind == 4; ++c) {
+      values.v.set(0, 0, j, c, values.v.at(0, 0, j, c) * std::exp(16 * p.softmax_scale * far));
     }
   }
   static const char* const kNames[] = {"scale",    "softcap", "bias", "bias against alibi",
@@ -150,20 +153,20 @@ Drawn flushed_term(int round, std::mt19937_64& random) {
   const auto number = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
   const int kind = round % 5;
   const bool cached = kind != 2 && kind != 3;
-  Problem p{.keys = 3, .v_depth = 2, .input = Format::f32};
+  Problem p{.seqlen_kv = 3, .head_dim_v = 2, .input = Format::f32};
   if (cached) p.cache = Format::e4m3;
   if (cached) p.scales = random() % 2 == 0 ? Scales::tensor : Scales::head;
-  p.scale = kind == 2 ? 0x1p-127F : kind == 4 ? 0x1p-100F : 1;
+  p.softmax_scale = kind == 2 ? 0x1p-127F : kind == 4 ? 0x1p-100F : 1;
   p.softcap = kind == 3 ? 0x1p125 * (1 + number()) : 0;
   Values values = random_values(p, random);
   const double q = kind == 2 ? 0x1p60 : kind == 3 ? 1 : kind == 4 ? 0x1p115 : 1;
   values.q.set(0, q);
   const double far = -std::log(2) * (kind == 0 ? 90 + 36 * number() : 60 + 40 * number());
-  for (Index j = 0; j < p.keys; ++j) {
+  for (Index j = 0; j < p.seqlen_kv; ++j) {
     const bool falls = cached && kind != 4;
     values.k.set(j, falls ? (j > 0 ? -1 : 0) : kind == 2 ? 0x1p60 * number() : number());
     if (kind == 4) values.k.set(j, 256 * number());
-    for (Index c = 0; c < p.v_depth; ++c) {
+    for (Index c = 0; c < p.head_dim_v; ++c) {
       const double v = kind == 0 ? (1 + std::floor(4 * number())) * 0x1p-9 : 448;
       if (falls) values.v.set(0, 0, j, c, j > 0 ? v : 0);
     }
@@ -185,7 +188,8 @@ TEST(Soundness, NoRightKernelIsRefusedThatFlushesWhatALargeFactorMeets) {
 Drawn tensor_term(int round, std::mt19937_64& random) {
   const bool subnormal = round % 2 == 1;
   const auto number = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
-  Problem p{.keys = subnormal ? 4 : 1500, .depth = 2, .v_depth = 2, .input = Format::f16};
+  Problem p{
+      .seqlen_kv = subnormal ? 4 : 1500, .head_dim = 2, .head_dim_v = 2, .input = Format::f16};
   Values values = random_values(p, random);
   for (Index i = 0; i < values.v.count(); ++i) {
     values.v.set(i, subnormal ? (1 + std::floor(4 * number())) * 0x1p-24 : 1 + number());

@@ -45,17 +45,18 @@ Drawn long_row(Draws& draws) {
 
 void add_additions(OneTerms& all) {
   all.push_back({"additions", {}, long_row});
-  all.push_back({"additions of lanes", {.sum_lanes = 48}, long_row});
-  all.push_back({"additions of streams", {.block = 1, .streams = 48}, long_row});
+  all.push_back({"additions of lanes", {.partial_row_sums = 48}, long_row});
+  all.push_back(
+      {"additions of streams", {.kv_block = 1, .interleaved_accumulators = 48}, long_row});
   all.push_back({"additions of parts",
-                 {.block = 1, .splits = 48, .combine_by_lse = false, .part = 1},
+                 {.kv_block = 1, .num_splits = 48, .combine_by_lse = false, .split_size = 1},
                  long_row});
   all.push_back({"additions in some order", {.apart = true}, long_row});
   all.push_back({"additions in some order to a sum",
-                 {.block = 1, .reverse = true},
+                 {.kv_block = 1, .reverse = true},
                  [](Draws& draws) { return long_sum(draws, 48, true); }});
   all.push_back({"additions to a sink",
-                 {.sum_lanes = 2, .sink_first = true},
+                 {.partial_row_sums = 2, .sink_first = true},
                  [](Draws& draws) {
                    Drawn drawn = long_sum(draws, 2000);
                    for (Index j = 0; j < 2000; ++j) drawn.values.v.set(j, j == 1999 ? 1 : 0);
@@ -76,15 +77,17 @@ void add_terms_of_sums(OneTerms& all) {
   all.push_back({"scaled values", with({}, Format::bf16), scaled_products, 400});
   const auto last = [](Draws& draws) { return last_of(draws, 2); };
   all.push_back({"division", {.division_error = kOff}, last});
-  all.push_back({"division, twice",
-                 {.block = 1, .splits = 2, .one_sign = true, .division_error = kOff, .part = 1},
-                 last});
+  all.push_back(
+      {"division, twice",
+       {.kv_block = 1, .num_splits = 2, .one_sign = true, .division_error = kOff, .split_size = 1},
+       last});
   for (const Format format : {Format::f32, Format::bf16}) {
-    all.push_back({"divisions of parts",
-                   with({.block = 1, .splits = 2, .division_error = kOff, .part = 1}, format),
-                   [](Draws& draws) {
-                     return row_of({0, 0}, {1, -1 + draws.between(0, 0.01)});
-                   }});
+    all.push_back(
+        {"divisions of parts",
+         with({.kv_block = 1, .num_splits = 2, .division_error = kOff, .split_size = 1}, format),
+         [](Draws& draws) {
+           return row_of({0, 0}, {1, -1 + draws.between(0, 0.01)});
+         }});
   }
 }
 

@@ -31,7 +31,7 @@ struct Tally {
 inline void judge(const Problem& p, const Acceptance& acceptance, const Simulated& found,
                   Tally& tally) {
   for (Index b = 0; b < p.batch; ++b) {
-    for (Index h = 0; h < p.query_heads; ++h) {
+    for (Index h = 0; h < p.num_heads_q; ++h) {
       for (Index i = 0; i < query_length(p, b); ++i) {
         const std::size_t row = row_number(p, b, h, i);
         ++tally.rows;
@@ -39,8 +39,9 @@ inline void judge(const Problem& p, const Acceptance& acceptance, const Simulate
         tally.lse_ratio = std::max(tally.lse_ratio, acceptance.lse.margin_of(lse, row));
         if (!acceptance.lse.accepts(lse, row)) ++tally.refused_lse;
         const auto strength = static_cast<std::size_t>(acceptance.strength[row]);
-        for (Index c = 0; c < p.v_depth; ++c) {
-          const auto at = row * static_cast<std::size_t>(p.v_depth) + static_cast<std::size_t>(c);
+        for (Index c = 0; c < p.head_dim_v; ++c) {
+          const auto at =
+              row * static_cast<std::size_t>(p.head_dim_v) + static_cast<std::size_t>(c);
           const double o = found.o.at(static_cast<Index>(at));
           const bool judged = acceptance.o.radius[at] < std::numeric_limits<double>::infinity();
           ++(judged ? tally.judged : tally.unjudged);

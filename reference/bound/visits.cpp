@@ -53,25 +53,25 @@ Reference reference_of(const Term& term) {
 Index keys_of_part(const PrecisionPath& path, Index splits, Index keys) {
   if (splits <= 1) return keys;
   const Index even = std::max<Index>(1, (keys + splits - 1) / splits);
-  if (path.part == kEvenParts) return even;
-  if (path.part == kPowerOfTwoParts) {
+  if (path.split_size == kEvenSplits) return even;
+  if (path.split_size == kPowerOfTwoSplits) {
     return static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(even)));
   }
-  return std::max<Index>(0, path.part);
+  return std::max<Index>(0, path.split_size);
 }
 
 std::optional<Visits> visits_of(const Row& row, const Scores& scores) {
   const PrecisionPath& path = row.path;
   const Index keys = key_length(row.problem, row.b),
-              part_keys = keys_of_part(path, row.problem.splits, keys);
-  if (path.block < 1 || path.streams < 1 || part_keys < 1) return std::nullopt;
-  if (!(path.lazy >= 0)) return std::nullopt;
+              part_keys = keys_of_part(path, row.problem.num_splits, keys);
+  if (path.kv_block < 1 || path.interleaved_accumulators < 1 || part_keys < 1) return std::nullopt;
+  if (!(path.rescale_threshold_log2 >= 0)) return std::nullopt;
   std::map<Index, std::map<Index, State>> found;  // by part, then by stream
   for (std::size_t n = 0; n < scores.keys.size(); ++n) {
     const Index part = scores.keys[n].j / part_keys;
-    const Index number = (scores.keys[n].j - part * part_keys) / path.block;
-    State& state = found[part][number % path.streams];
-    const Index first_key = part * part_keys + number * path.block;
+    const Index number = (scores.keys[n].j - part * part_keys) / path.kv_block;
+    State& state = found[part][number % path.interleaved_accumulators];
+    const Index first_key = part * part_keys + number * path.kv_block;
     if (state.visits.empty() || state.visits.back().first_key != first_key) {
       state.visits.emplace_back();
       state.visits.back().begin = n;
@@ -79,12 +79,12 @@ std::optional<Visits> visits_of(const Row& row, const Scores& scores) {
     }
     state.visits.back().end = n + 1;
   }
-  Visits visits{{}, std::min(path.block, std::min(part_keys, keys))};
+  Visits visits{{}, std::min(path.kv_block, std::min(part_keys, keys))};
   for (auto& [number, states] : found) {
     visits.parts.emplace_back();
     for (auto& [stream, state] : states) {
-      if (path.falling) std::reverse(state.visits.begin(), state.visits.end());
-      if (!set_references(scores, path.lazy, state)) return std::nullopt;
+      if (path.kv_blocks_descending) std::reverse(state.visits.begin(), state.visits.end());
+      if (!set_references(scores, path.rescale_threshold_log2, state)) return std::nullopt;
       visits.parts.back().push_back(state);
     }
   }

@@ -27,7 +27,7 @@ Drawn two_of_last(Draws& draws) {
 
 /// Every other exponential is too large, the others too small; or all are too large.
 Recipe rising() {
-  return {.block = 1, .exp_error = kOff};
+  return {.kv_block = 1, .exp_error = kOff};
 }
 Recipe upwards(Recipe recipe) {
   recipe.one_sign = true;
@@ -45,7 +45,7 @@ void add_rescales(OneTerms& all) {
 }
 
 void add_flips(OneTerms& all) {
-  const Recipe block{.block = 4, .exp_error = kOff};
+  const Recipe block{.kv_block = 4, .exp_error = kOff};
   all.push_back(
       {"a flip, up", with(block, kBf16), [](Draws& draws) { return at_border(draws, 0, -kOff); }});
   all.push_back(
@@ -60,18 +60,19 @@ void add_flips(OneTerms& all) {
 
 /// A factor 2^30 that was subtracted from the reference leaves a larger exponent to be rounded.
 void add_shifts(OneTerms& all) {
-  const Recipe shifted{.block = 4, .p_format = kBf16, .p_shift = 30, .shifts_reference = true};
-  all.push_back({"a flip by a p_shift, up", shifted,
+  const Recipe shifted{
+      .kv_block = 4, .p_format = kBf16, .p_scale_log2 = 30, .shifts_reference = true};
+  all.push_back({"a flip by a p_scale_log2, up", shifted,
                  [](Draws& draws) { return at_border(draws, 0, -16 * 0x1p-24); }, 100});
-  all.push_back({"a flip by a p_shift, down", shifted,
+  all.push_back({"a flip by a p_scale_log2, down", shifted,
                  [](Draws& draws) { return at_border(draws, 1, 16 * 0x1p-24); }, 100});
 }
 
 /// Two keys apart from each other in every way: streams, parts as (m, l, acc), parts by LSE.
 void add_meetings(OneTerms& all) {
   Recipe streams = rising(), parts = rising();
-  streams.streams = parts.splits = 2;
-  parts.part = 1;
+  streams.interleaved_accumulators = parts.num_splits = 2;
+  parts.split_size = 1;
   Recipe by_lse = parts;
   by_lse.exp_error = 0;
   by_lse.log_error = 0x1p-5;
@@ -87,8 +88,8 @@ void add_meetings(OneTerms& all) {
   add("parts by LSE", by_lse, by_lse);
   Recipe shifted = by_lse;
   shifted.log_error = 0x1p-9;  // of a logarithm of about 64 ln 2
-  shifted.p_shift = 64;
-  all.push_back({"parts by LSE under a p_shift", shifted, two_keys});
+  shifted.p_scale_log2 = 64;
+  all.push_back({"parts by LSE under a p_scale_log2", shifted, two_keys});
   Recipe undivided = by_lse;
   undivided.undivided_shares = true;
   all.push_back({"undivided shares", undivided, [](Draws& draws) {
@@ -101,14 +102,15 @@ void add_merges(OneTerms& all) {
   const auto six = [](Draws& draws) { return seesaw(draws, 6); };
   const auto last = [](Draws& draws) { return last_of(draws, 6); };
   Recipe streams = rising();
-  streams.streams = 6;
+  streams.interleaved_accumulators = 6;
   streams.one_by_one = true;
   const Recipe up = upwards(streams);
   all.push_back({"streams one by one", streams, six});
   all.push_back({"streams one by one, P V", with(streams, kBf16), six});
   all.push_back({"streams one by one, row sum", with(up, kBf16), last});
   all.push_back({"streams one by one, sums cast", with(up, kBf16, true), last});
-  const Recipe parts{.block = 1, .splits = 6, .log_error = 0x1p-7, .part = 1, .one_by_one = true};
+  const Recipe parts{
+      .kv_block = 1, .num_splits = 6, .log_error = 0x1p-7, .split_size = 1, .one_by_one = true};
   const auto light = [](Draws& draws) {
     const double low = draws.between(-8, -7);
     return row_of({low, -30, -30, -30, -30, 0}, {std::exp(-low), 0, 0, 0, 0, -1});
@@ -125,7 +127,7 @@ void add_sinks(OneTerms& all) {
   const auto above = [](Draws& draws) {
     return with_sink(row_of({0, draws.between(-0.1, 0)}, {1, 1}), draws.between(-1, -0.5));
   };
-  const Recipe part{.block = 1, .splits = 2, .log_error = 0x1p-5, .part = 8};
+  const Recipe part{.kv_block = 1, .num_splits = 2, .log_error = 0x1p-5, .split_size = 8};
   all.push_back({"below a sink", rising(), below});
   all.push_back({"above a sink", with(upwards(rising()), kBf16), above});
   all.push_back({"a part by LSE below a sink", part, below});

@@ -17,7 +17,7 @@ class Accumulation {
         scores_(scores),
         weights_(weights),
         v_(v),
-        columns_(static_cast<std::size_t>(row.problem.v_depth)),
+        columns_(static_cast<std::size_t>(row.problem.head_dim_v)),
         tensor_(row.path.tensor_step > 0),
         step_(step_of(value_operand(row.path, row.problem.input))),
         group_(columns_),
@@ -26,7 +26,7 @@ class Accumulation {
         facts(row.path.p_format).precision + facts(cache_format(row.problem)).precision;
     exact_ = bits <= facts(Format::f32).precision && !row.values.v_scales;
     // A scale that joined a weight before its cast decided what it was rounded to.
-    const bool in_cast = quantised && row.path.scales_in_p;
+    const bool in_cast = quantised && row.path.v_scale_in_p;
     if (row.values.v_scales && !in_cast) scale_ = kCacheScaleRoundings * kU;
     if (row.path.normalize_before_cast && !quantised) {  // else it is in the flips
       scale_ += declared(row.path.division_error, kDivision);
@@ -149,7 +149,7 @@ WeightedValues weighted_values_of(const Row& row, const Scores& scores, const Vi
                                   const Joints& joints, const CastWeights& weights, const Rows& v,
                                   bool quantised) {
   Accumulation accumulation(row, scores, weights, v, quantised);
-  const auto columns = static_cast<std::size_t>(row.problem.v_depth);
+  const auto columns = static_cast<std::size_t>(row.problem.head_dim_v);
   // In the running bound the factors' own errors are those of the weights.
   const auto factor = [&](double error, double count = 1) {
     return quantised || error == 0 ? error : kU * count;
@@ -174,7 +174,7 @@ WeightedValues weighted_values_of(const Row& row, const Scores& scores, const Vi
     }
     parts.push_back(joined(states));
     rescale(parts.back(), factor(joints.part_error[part], joints.merges));
-    if (row.problem.splits > 1) rescale(parts.back(), divisions);
+    if (row.problem.num_splits > 1) rescale(parts.back(), divisions);
   }
   WeightedValues out = joined(parts);
   rescale(out, factor(joints.sink_error));

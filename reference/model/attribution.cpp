@@ -12,11 +12,11 @@ namespace {
 /// Which elements of O are judged: those of rows that exist.
 std::vector<std::size_t> elements_of(const Problem& problem) {
   std::vector<std::size_t> elements;
-  for (Index row = 0; row < problem.batch * problem.query_heads * problem.queries; ++row) {
-    const Index b = row / (problem.query_heads * problem.queries);
-    if (row % problem.queries >= query_length(problem, b)) continue;
-    for (Index c = 0; c < problem.v_depth; ++c) {
-      elements.push_back(static_cast<std::size_t>(row * problem.v_depth + c));
+  for (Index row = 0; row < problem.batch * problem.num_heads_q * problem.seqlen_q; ++row) {
+    const Index b = row / (problem.num_heads_q * problem.seqlen_q);
+    if (row % problem.seqlen_q >= query_length(problem, b)) continue;
+    for (Index c = 0; c < problem.head_dim_v; ++c) {
+      elements.push_back(static_cast<std::size_t>(row * problem.head_dim_v + c));
     }
   }
   return elements;

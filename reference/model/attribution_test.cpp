@@ -35,7 +35,7 @@ TEST(Attribution, OneKeyLeavesTheOutputCastAlone) {
 }
 
 TEST(Attribution, TwoKeysErrByTheirSecondWeight) {
-  Problem problem{.keys = 2, .v_depth = 2, .scale = 1};
+  Problem problem{.seqlen_kv = 2, .head_dim_v = 2, .softmax_scale = 1};
   Values values = zero_values(problem);
   values.q.set(0, 1);
   values.k.set(1, -1);
@@ -51,7 +51,7 @@ TEST(Attribution, TwoKeysErrByTheirSecondWeight) {
 }
 
 TEST(Attribution, NothingErrsWhereNothingRounds) {
-  Problem problem{.queries = 2, .keys = 4, .query_lengths = {1}};
+  Problem problem{.seqlen_q = 2, .seqlen_kv = 4, .seqlens_q = {1}};
   Values values = zero_values(problem);
   for (Index j = 0; j < 4; ++j) values.v.set(j, static_cast<double>(j));
   const Attribution a = attribute(problem, values, {.p_format = Format::bf16});
@@ -62,14 +62,14 @@ TEST(Attribution, NothingErrsWhereNothingRounds) {
 }
 
 struct Long {
-  Problem problem{.queries = 16, .keys = 512, .depth = 64, .v_depth = 64};
-  PrecisionPath path{.p_format = Format::bf16, .tensor_step = 16, .block = 64, .in_order = true};
+  Problem problem{.seqlen_q = 16, .seqlen_kv = 512, .head_dim = 64, .head_dim_v = 64};
+  PrecisionPath path{.p_format = Format::bf16, .tensor_step = 16, .kv_block = 64, .in_order = true};
   Values values;
   explicit Long(bool positive, Format output) {
     std::mt19937_64 random(11);
     problem.input = Format::bf16;
     problem.output = output;
-    problem.scale = 0.125F;
+    problem.softmax_scale = 0.125F;
     values = random_values(problem, random);
     if (!positive) return;
     for (Index n = 0; n < values.v.count(); ++n) values.v.set(n, std::fabs(values.v.at(n)));

@@ -21,12 +21,12 @@ double truncated_bf16(double number) {
 
 /// One query of one column: logits are k, V is v.
 struct Small {
-  Problem problem{.scale = 1};
+  Problem problem{.softmax_scale = 1};
   Values values;
-  PrecisionPath path{.p_format = Format::bf16, .block = 64};
+  PrecisionPath path{.p_format = Format::bf16, .kv_block = 64};
 
   Small(std::vector<double> k, std::vector<double> v) {
-    problem.keys = static_cast<Index>(k.size());
+    problem.seqlen_kv = static_cast<Index>(k.size());
     values = zero_values(problem);
     values.q.set(0, 1);
     for (std::size_t j = 0; j < k.size(); ++j) {
@@ -62,10 +62,10 @@ TEST(Defects, Casts) {
 TEST(Defects, Scores) {
   Small small({0, -1.001, -2}, {1, 3, 10});
   Small scaled = small;
-  scaled.problem.scale = 1 + 0x1p-13F;
+  scaled.problem.softmax_scale = 1 + 0x1p-13F;
   EXPECT_EQ(small.o(Defect::scale_off), scaled.o(Defect::none));
   EXPECT_EQ(small.o(Defect::scale_off, {}), scaled.o(Defect::none, {}));
-  scaled.problem.scale = 1;
+  scaled.problem.softmax_scale = 1;
   scaled.values.k.set(1, rounded(Format::bf16, -1.001));
   EXPECT_EQ(small.o(Defect::scores_in_bf16), scaled.o(Defect::none));
   EXPECT_NE(small.o(Defect::scores_in_bf16), small.o(Defect::none));
@@ -96,11 +96,11 @@ TEST(Defects, RowSums) {
 
 TEST(Defects, OneRescaleIsMissing) {
   Small small({0, 1, 3}, {1, 3, 10});
-  small.path.block = 1;
+  small.path.kv_block = 1;
   const double l = std::exp(-3.0) + std::exp(-2.0) + 1;
   // At the second key, O stays 1; at the third it is rescaled as it should be.
   EXPECT_NEAR(small.o(Defect::rescale_missing), ((1 + 3) * std::exp(-2.0) + 10) / l, kRoom);
-  small.path.block = 64;
+  small.path.kv_block = 64;
   EXPECT_EQ(small.o(Defect::rescale_missing), small.o(Defect::none));
 }
 
@@ -111,7 +111,7 @@ TEST(Defects, Keys) {
   EXPECT_EQ(small.o(Defect::rows_swapped, {}), swapped.o(Defect::none, {}));
   EXPECT_EQ(small.o(Defect::key_leaked, {}), small.o(Defect::none, {}));  // there is none to leak
   const double all = small.o(Defect::none, {});
-  small.problem.key_lengths = {3};
+  small.problem.seqlens_kv = {3};
   EXPECT_EQ(small.o(Defect::none, {}), shorter.o(Defect::none, {}));
   EXPECT_EQ(small.o(Defect::key_leaked, {}), all);
 }

@@ -22,8 +22,8 @@ Index rows_where(const Problem& problem, const Pick& pick) {
   Index rows = 0;
   for (Index row = 0; row < kRows; ++row) {
     bool any = false;
-    for (Index c = 0; c < problem.v_depth; ++c) {
-      any = any || pick(static_cast<std::size_t>(row * problem.v_depth + c));
+    for (Index c = 0; c < problem.head_dim_v; ++c) {
+      any = any || pick(static_cast<std::size_t>(row * problem.head_dim_v + c));
     }
     rows += any ? 1 : 0;
   }
@@ -55,12 +55,12 @@ void add_table(std::string& page, const DetectionTable& table) {
 DetectionCase detection_case(Index keys, bool one_sign) {
   DetectionCase result;
   Problem& problem = result.problem;
-  problem.query_heads = 2;
-  problem.queries = kRows / problem.query_heads;
-  problem.keys = keys + 1;
-  problem.key_lengths = {keys};
-  problem.depth = problem.v_depth = 64;
-  problem.scale = 0.125F;  // 1 / sqrt(64)
+  problem.num_heads_q = 2;
+  problem.seqlen_q = kRows / problem.num_heads_q;
+  problem.seqlen_kv = keys + 1;
+  problem.seqlens_kv = {keys};
+  problem.head_dim = problem.head_dim_v = 64;
+  problem.softmax_scale = 0.125F;  // 1 / sqrt(64)
   problem.input = problem.output = Format::bf16;
   std::mt19937_64 random(static_cast<std::uint64_t>(keys));
   result.values = random_values(problem, random);
@@ -72,12 +72,12 @@ DetectionCase detection_case(Index keys, bool one_sign) {
   result.path = {.p_format = Format::bf16,
                  .exp_error = 5 * kU,       // ex2.approx.f32: PTX ISA, 2 ulp from correctly rounded
                  .division_error = 4 * kU,  // rcp.approx.f32: PTX ISA, 1 ulp, and a product
-                 .key_block = 64,
+                 .keys_per_rescale = 64,
                  .tensor_step = 16,
-                 .block = 64,
-                 .falling = true,
+                 .kv_block = 64,
+                 .kv_blocks_descending = true,
                  .in_order = true,
-                 .sum_lanes = 4};
+                 .partial_row_sums = 4};
   return result;
 }
 

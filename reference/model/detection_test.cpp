@@ -71,7 +71,8 @@ TEST(PeerRules, DecideAsWritten) {
 
 /// Two keys of logits 0 and -1: weights 1 and 1/e over their sum, rounded, then O.
 TEST(PeerRules, TheBaselineRoundsEveryStep) {
-  Problem problem{.keys = 2, .input = Format::bf16, .output = Format::bf16, .scale = 1};
+  Problem problem{
+      .seqlen_kv = 2, .input = Format::bf16, .output = Format::bf16, .softmax_scale = 1};
   Values values;
   values.q = Tensor(Format::bf16, {1, 1, 1, 1});
   values.k = values.v = Tensor(Format::bf16, {1, 1, 2, 1});

@@ -21,13 +21,13 @@ std::vector<Index> seen_keys(const Plan& plan, const Head& head, Index h, Index 
 }
 
 double inner_product(const Plan& plan, const Head& head, const Operands& q, Index j) {
-  const auto depth = static_cast<std::size_t>(plan.problem.depth);
-  const std::size_t first = static_cast<std::size_t>(j) * depth;
+  const auto head_dim = static_cast<std::size_t>(plan.problem.head_dim);
+  const std::size_t first = static_cast<std::size_t>(j) * head_dim;
   if (plan.path.tensor_step != 0 && !plan.scores.exact) {
-    return tensor_sum(plan.score_core, 0, q, 0, head.k, first, depth);
+    return tensor_sum(plan.score_core, 0, q, 0, head.k, first, head_dim);
   }
   double sum = 0;
-  for (std::size_t c = 0; c < depth; ++c) {
+  for (std::size_t c = 0; c < head_dim; ++c) {
     sum = plan.scores.fused(q.value[c], head.k.value[first + c], sum);
   }
   return sum;
@@ -47,9 +47,9 @@ double logit(const Plan& plan, const Head& head, Index h, Index i, Index j, doub
     s = cut(cap * cut(std::tanh(cut(s / cap))));
   }
   if (plan.values.bias) s = cut(s + plan.values.bias->at(head.b, h, i, j));
-  if (plan.values.slopes) {
+  if (plan.values.alibi_slopes) {
     const auto distance = static_cast<double>(std::abs(i + diagonal(plan.problem, head.b) - j));
-    s = cut(f32.fused(-plan.values.slopes->at(h), f32(distance), s));
+    s = cut(f32.fused(-plan.values.alibi_slopes->at(h), f32(distance), s));
   }
   return s;
 }
@@ -80,10 +80,10 @@ double Rounding::fused(double a, double b, double c) const {
 }
 
 std::vector<double> logits_of(const Plan& plan, const Head& head, Index h, Index i) {
-  const auto depth = static_cast<std::size_t>(plan.problem.depth);
+  const auto head_dim = static_cast<std::size_t>(plan.problem.head_dim);
   Operands q;
-  q.resize(depth);
-  for (std::size_t c = 0; c < depth; ++c) {
+  q.resize(head_dim);
+  for (std::size_t c = 0; c < head_dim; ++c) {
     q.set(c, plan.values.q.at(head.b, h, i, static_cast<Index>(c)), plan.q_format);
   }
   std::vector<double> z(static_cast<std::size_t>(head.keys), -kInfinity);
@@ -102,7 +102,7 @@ double difference_power(const Plan& plan, double z, double m, double share) {
 
 double weight_of(const Plan& plan, double z, double m, double share) {
   const Rounding& f32 = plan.exponential;
-  const double shift = plan.path.p_shift;
+  const double shift = plan.path.p_scale_log2;
   if (!plan.model.freedom.fused_exponent) {
     return f32(difference_power(plan, z, m, share) * std::exp2(shift));
   }

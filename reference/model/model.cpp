@@ -26,38 +26,38 @@ Plan::Plan(const Problem& its_problem, const Values& its_values, const Precision
   score_core = tensor_core(step, q_format, k_format);
   value_core = tensor_core(step, p_operand(problem, path), v_format);
 
-  scale = static_cast<double>(problem.scale) * (has(Defect::scale_off) ? 1 + 0x1p-13 : 1);
+  scale = static_cast<double>(problem.softmax_scale) * (has(Defect::scale_off) ? 1 + 0x1p-13 : 1);
   plain = path.scores_format == Format::f32 && problem.softcap == 0 && !values.bias &&
-          !values.slopes && !values.sinks && scale > 0;
+          !values.alibi_slopes && !values.sinks && scale > 0;
   // Into tensor cores V goes as it is stored.
   const bool tensor = path.tensor_step != 0;
-  scaled_o = tensor && !path.scales_in_p && values.v_scales && values.v_scales->extent[2] == 1;
-  scaled_p = !scaled_o && (path.scales_in_p || tensor);
+  scaled_o = tensor && !path.v_scale_in_p && values.v_scales && values.v_scales->extent[2] == 1;
+  scaled_p = !scaled_o && (path.v_scale_in_p || tensor);
   nats = plain ? scale : 1;
   bits = exponential(nats * kLog2e);
 }
 
 Head Plan::head(Index b, Index kv_head) const {
-  Head head{b, kv_head, problem.keys, {}, {}, {}, {}};
-  head.k.resize(static_cast<std::size_t>(problem.keys * problem.depth));
-  head.v.resize(static_cast<std::size_t>(problem.keys * problem.v_depth));
-  for (Index j = 0; j < problem.keys; ++j) {
+  Head head{b, kv_head, problem.seqlen_kv, {}, {}, {}, {}};
+  head.k.resize(static_cast<std::size_t>(problem.seqlen_kv * problem.head_dim));
+  head.v.resize(static_cast<std::size_t>(problem.seqlen_kv * problem.head_dim_v));
+  for (Index j = 0; j < problem.seqlen_kv; ++j) {
     head.k_scale.push_back(scale_at(values.k_scales, b, kv_head, j));
     head.v_scale.push_back(scale_at(values.v_scales, b, kv_head, j));
-    for (Index c = 0; c < problem.depth; ++c) {
-      head.k.set(static_cast<std::size_t>(j * problem.depth + c), values.k.at(b, kv_head, j, c),
+    for (Index c = 0; c < problem.head_dim; ++c) {
+      head.k.set(static_cast<std::size_t>(j * problem.head_dim + c), values.k.at(b, kv_head, j, c),
                  k_format);
     }
   }
   const Index middle = key_length(problem, b) / 2;
-  for (Index j = 0; j < problem.keys; ++j) {
+  for (Index j = 0; j < problem.seqlen_kv; ++j) {
     Index source = j;
     if (has(Defect::rows_swapped) && middle > 0) {
       source = j == middle ? middle - 1 : j == middle - 1 ? middle : j;
     }
     const double factor = scaled_p || scaled_o ? 1 : head.v_scale[static_cast<std::size_t>(source)];
-    for (Index c = 0; c < problem.v_depth; ++c) {
-      head.v.set(static_cast<std::size_t>(c * problem.keys + j),
+    for (Index c = 0; c < problem.head_dim_v; ++c) {
+      head.v.set(static_cast<std::size_t>(c * problem.seqlen_kv + j),
                  pv(values.v.at(b, kv_head, source, c) * factor), v_format);
     }
   }
@@ -68,8 +68,8 @@ State Plan::no_keys() const {
   State state;
   state.bits = bits;
   state.nats = nats;
-  state.shift = path.p_shift;
-  state.acc.assign(static_cast<std::size_t>(problem.v_depth), 0.0);
+  state.shift = path.p_scale_log2;
+  state.acc.assign(static_cast<std::size_t>(problem.head_dim_v), 0.0);
   return state;
 }
 
@@ -78,14 +78,14 @@ State Plan::no_keys() const {
 Modelled model_attention(const Problem& problem, const Values& values, const PrecisionPath& path,
                          const Model& how) {
   const model::Plan plan(problem, values, path, how);
-  const auto width = static_cast<std::size_t>(problem.v_depth);
-  const Index group = problem.query_heads / problem.kv_heads;
+  const auto width = static_cast<std::size_t>(problem.head_dim_v);
+  const Index group = problem.num_heads_q / problem.num_heads_kv;
   Modelled result;
   for (Index b = 0; b < problem.batch; ++b) {
     model::Head head;
-    for (Index h = 0; h < problem.query_heads; ++h) {
+    for (Index h = 0; h < problem.num_heads_q; ++h) {
       if (h % group == 0) head = plan.head(b, h / group);
-      for (Index i = 0; i < problem.queries; ++i) {
+      for (Index i = 0; i < problem.seqlen_q; ++i) {
         model::Row row{std::vector<double>(width, 0.0), 0};
         if (i < query_length(problem, b)) row = model::attend(plan, head, h, i);
         result.o.insert(result.o.end(), row.o.begin(), row.o.end());

@@ -77,10 +77,10 @@ struct Modelled {
 };
 
 /// Domain: any legal Problem with values of its extents, any path. What the path does not know
-/// (block, part) is chosen: blocks of key_block keys, or one block where that is 1; even parts.
-/// Error: exponentials, logarithms and tanh are those of the double library, then rounded to f32:
-/// correctly rounded but once in 2^28 or so. Stages that are exact err like double.
-/// Special: as the oracle's. Rows behind a query length are 0.
+/// (block, part) is chosen: blocks of keys_per_rescale keys, or one block where that is 1; even
+/// parts. Error: exponentials, logarithms and tanh are those of the double library, then rounded to
+/// f32: correctly rounded but once in 2^28 or so. Stages that are exact err like double. Special:
+/// as the oracle's. Rows behind a query length are 0.
 Modelled model_attention(const Problem& problem, const Values& values, const PrecisionPath& path,
                          const Model& model = {});
 

@@ -39,7 +39,7 @@ TEST(Model, IsTheOracleWhenEveryStageIsExact) {
     const PrecisionPath path = random_path(problem, random);
     const Modelled got = model_attention(problem, values, path, {.exact = all_stages()});
     const Truth truth = exact_attention(problem, values);
-    PrecisionPath f32 = {.scales_in_p = path.scales_in_p};
+    PrecisionPath f32 = {.v_scale_in_p = path.v_scale_in_p};
     f32.division_error = 0;
     const Bounds bounds = order_free_bounds(problem, values, f32);
     ASSERT_EQ(got.o.size(), truth.o.size());
@@ -163,7 +163,7 @@ TEST(Model, RoundsPAsTheQuantisedBoundDoes) {
 
 /// Three keys, one query of one column: logits are k, V is v.
 struct Small {
-  Problem problem{.keys = 3, .scale = 1};
+  Problem problem{.seqlen_kv = 3, .softmax_scale = 1};
   Values values;
   Small(std::vector<double> k, std::vector<double> v) {
     values = zero_values(problem);
@@ -177,7 +177,7 @@ struct Small {
 
 TEST(Model, RoundsPWhereItSays) {
   const Small small({0, -1, -2}, {1, 3, 10});
-  const PrecisionPath path = {.p_format = Format::bf16, .block = 64};
+  const PrecisionPath path = {.p_format = Format::bf16, .kv_block = 64};
   const double p1 = std::exp(-1.0), p2 = std::exp(-2.0), l = 1 + p1 + p2;
   const double q1 = rounded(Format::bf16, p1), q2 = rounded(Format::bf16, p2);
   const auto o = [&](PrecisionPath its) {
@@ -185,13 +185,13 @@ TEST(Model, RoundsPWhereItSays) {
   };
   EXPECT_NEAR(o(path), (1 + 3 * q1 + 10 * q2) / l, 0x1p-48);
   PrecisionPath cast_sums = path;
-  cast_sums.sums_cast = true;
+  cast_sums.row_sum_of_rounded_p = true;
   EXPECT_NEAR(o(cast_sums), (1 + 3 * q1 + 10 * q2) / (1 + q1 + q2), 0x1p-48);
 }
 
 TEST(Model, TakesReferencesInTheDeclaredOrder) {
   const Small small({0, 3, 1}, {1, 3, 10});
-  PrecisionPath path = {.p_format = Format::bf16, .block = 1};
+  PrecisionPath path = {.p_format = Format::bf16, .kv_block = 1};
   const auto o = [&] {
     return model_attention(small.problem, small.values, path, rounding_only(Stage::p_cast)).o[0];
   };
@@ -199,26 +199,28 @@ TEST(Model, TakesReferencesInTheDeclaredOrder) {
   const double l = std::exp(-3.0) + 1 + std::exp(-2.0);
   // Rising: the first key is cast as 1 and then made smaller.
   EXPECT_NEAR(o(), (std::exp(-3.0) + 3 + 10 * cast(std::exp(-2.0))) / l, 0x1p-48);
-  path.falling = true;  // the third is cast as 1
+  path.kv_blocks_descending = true;  // the third is cast as 1
   EXPECT_NEAR(o(), (cast(std::exp(-3.0)) + 3 + 10 * std::exp(-2.0)) / l, 0x1p-48);
-  path.falling = false;
-  path.lazy = 8;  // 3 nats are less than 8 powers of two: the first key stays the reference
+  path.kv_blocks_descending = false;
+  path.rescale_threshold_log2 =
+      8;  // 3 nats are less than 8 powers of two: the first key stays the reference
   EXPECT_NEAR(o(), (1 + 3 * cast(std::exp(3.0)) + 10 * cast(std::exp(1.0))) / (l * std::exp(3.0)),
               0x1p-48);
-  path.lazy = 0;
-  path.streams = 2;  // the first and the third key share a state, the second has its own
+  path.rescale_threshold_log2 = 0;
+  path.interleaved_accumulators =
+      2;  // the first and the third key share a state, the second has its own
   EXPECT_NEAR(o(), (std::exp(-3.0) + 3 + 10 * std::exp(-2.0)) / l, 0x1p-48);
 }
 
 TEST(Model, ShiftsPWhereItIsCast) {
   const Small small({0, -8, -9}, {1, 3, 10});
-  PrecisionPath path = {.p_format = Format::e4m3, .block = 64};
+  PrecisionPath path = {.p_format = Format::e4m3, .kv_block = 64};
   const auto o = [&] {
     return model_attention(small.problem, small.values, path, rounding_only(Stage::p_cast)).o[0];
   };
   const double p1 = std::exp(-8.0), p2 = std::exp(-9.0), l = 1 + p1 + p2;
   EXPECT_NEAR(o(), 1 / l, 0x1p-48);  // both are below half of e4m3's least number
-  path.p_shift = 8;
+  path.p_scale_log2 = 8;
   const double q1 = rounded(Format::e4m3, 256 * p1) / 256,
                q2 = rounded(Format::e4m3, 256 * p2) / 256;
   EXPECT_GT(q2, 0);
@@ -229,10 +231,10 @@ TEST(Model, ShiftsPWhereItIsCast) {
 /// they cannot but do: move the result by less than their own unit, and move it.
 TEST(Model, EveryStageRoundsAndNoOther) {
   std::mt19937_64 random(3);
-  Problem problem{.queries = 8, .keys = 100, .depth = 16, .v_depth = 8};
-  problem.scale = 0.25F;
+  Problem problem{.seqlen_q = 8, .seqlen_kv = 100, .head_dim = 16, .head_dim_v = 8};
+  problem.softmax_scale = 0.25F;
   const Values values = random_values(problem, random);
-  const PrecisionPath path = {.p_format = Format::bf16, .block = 16};
+  const PrecisionPath path = {.p_format = Format::bf16, .kv_block = 16};
   const Modelled truth = model_attention(problem, values, path, {.exact = all_stages()});
   for (std::size_t n = 0; n < kStageNames.size(); ++n) {
     const auto stage = static_cast<Stage>(n);

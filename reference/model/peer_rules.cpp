@@ -99,18 +99,19 @@ std::span<const PeerRule> peer_rules() {
 
 std::vector<double> plain_attention(const Problem& problem, const Values& values) {
   const auto round = [&](double number) { return rounded(problem.input, number); };
-  const Index group = problem.query_heads / problem.kv_heads;
+  const Index group = problem.num_heads_q / problem.num_heads_kv;
   std::vector<double> o;
-  for (Index row = 0; row < problem.batch * problem.query_heads * problem.queries; ++row) {
-    const Index i = row % problem.queries, h = row / problem.queries % problem.query_heads;
-    const Index b = row / (problem.queries * problem.query_heads), g = h / group;
+  for (Index row = 0; row < problem.batch * problem.num_heads_q * problem.seqlen_q; ++row) {
+    const Index i = row % problem.seqlen_q, h = row / problem.seqlen_q % problem.num_heads_q;
+    const Index b = row / (problem.seqlen_q * problem.num_heads_q), g = h / group;
     std::vector<Index> keys;
     std::vector<double> p;
-    for (Index j = 0; j < problem.keys; ++j) {
+    for (Index j = 0; j < problem.seqlen_kv; ++j) {
       if (!visible(problem, values, b, i, j)) continue;
       double s = 0;
-      for (Index c = 0; c < problem.depth; ++c) {
-        const double k = round(values.k.at(b, g, j, c) * static_cast<double>(problem.scale));
+      for (Index c = 0; c < problem.head_dim; ++c) {
+        const double k =
+            round(values.k.at(b, g, j, c) * static_cast<double>(problem.softmax_scale));
         s += values.q.at(b, h, i, c) * k;
       }
       keys.push_back(j);
@@ -120,7 +121,7 @@ std::vector<double> plain_attention(const Problem& problem, const Values& values
     double sum = 0;
     for (double& weight : p) sum += weight = std::exp(weight - m);
     for (double& weight : p) weight = round(weight / sum);
-    for (Index c = 0; c < problem.v_depth; ++c) {
+    for (Index c = 0; c < problem.head_dim_v; ++c) {
       double total = 0;
       for (std::size_t n = 0; n < p.size(); ++n) total += p[n] * values.v.at(b, g, keys[n], c);
       o.push_back(rounded(problem.output, round(total)));

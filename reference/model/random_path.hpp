@@ -25,27 +25,27 @@ inline PrecisionPath random_path(const Problem& problem, std::mt19937_64& random
       one_of({Format::f32, Format::f16, Format::bf16, Format::bf16, Format::e4m3}, random);
   path.exp_error = one_of({0.0, 5 * kU, 0x1p-19}, random);
   path.division_error = one_of({0.0, 4 * kU, 0x1p-20}, random);
-  path.block = one_of<Index>({1, 2, 4, 16, 64, 1 << 20}, random);
-  path.key_block = std::min<Index>(path.block, 64);
+  path.kv_block = one_of<Index>({1, 2, 4, 16, 64, 1 << 20}, random);
+  path.keys_per_rescale = std::min<Index>(path.kv_block, 64);
   path.in_order = true;
-  path.falling = random() % 3 == 0;
-  path.streams = one_of<Index>({1, 1, 2, 4}, random);
-  path.sum_lanes = one_of<Index>({1, 1, 2, 4, 32}, random);
-  path.part = one_of({kEvenParts, kPowerOfTwoParts}, random);
-  path.sums_cast = random() % 4 == 0;
-  path.scales_in_p = random() % 2 == 0;
+  path.kv_blocks_descending = random() % 3 == 0;
+  path.interleaved_accumulators = one_of<Index>({1, 1, 2, 4}, random);
+  path.partial_row_sums = one_of<Index>({1, 1, 2, 4, 32}, random);
+  path.split_size = one_of({kEvenSplits, kPowerOfTwoSplits}, random);
+  path.row_sum_of_rounded_p = random() % 4 == 0;
+  path.v_scale_in_p = random() % 2 == 0;
   if (path.p_format == Format::e4m3)
-    path.p_shift = one_of({0.0, 8.0}, random);
+    path.p_scale_log2 = one_of({0.0, 8.0}, random);
   else if (random() % 4 == 0)
-    path.lazy = 8;
-  if (problem.splits == 1 && !path.sums_cast && random() % 5 == 0) {
+    path.rescale_threshold_log2 = 8;
+  if (problem.num_splits == 1 && !path.row_sum_of_rounded_p && random() % 5 == 0) {
     path.normalize_before_cast = true;
-    path.lazy = path.p_shift = 0;
+    path.rescale_threshold_log2 = path.p_scale_log2 = 0;
   }
   if (random() % 6 == 0) path.scores_format = one_of({Format::f16, Format::bf16}, random);
   if (takes_tensor_cores(problem) && random() % 2 == 0) {
     path.tensor_step = one_of<Index>({4, 8, 16}, random);
-    path.scales_in_p = true;
+    path.v_scale_in_p = true;
     if (path.p_format == Format::f32) path.p_format = Format::f16;
   }
   return path;

@@ -58,17 +58,17 @@ class RowModel {
     const bool nan = plan_.problem.empty_row == EmptyRow::nan;
     const double fill = nan ? std::numeric_limits<double>::quiet_NaN() : 0;
     const double lse = plan_.values.sinks ? sink_ : lse_without_keys(plan_.problem);
-    Row row{std::vector<double>(static_cast<std::size_t>(plan_.problem.v_depth), fill), lse};
+    Row row{std::vector<double>(static_cast<std::size_t>(plan_.problem.head_dim_v), fill), lse};
     if (plan_.problem.lse_base == LogBase::two) row.lse = plan_.division(row.lse * kLog2e);
     return row;
   }
 
   Index part_size() const {
     const Index length = key_length(plan_.problem, head_.b);
-    if (plan_.problem.splits <= 1 || length == 0) return end_;
-    const Index even = (length + plan_.problem.splits - 1) / plan_.problem.splits;
-    if (plan_.path.part > 0) return plan_.path.part;
-    if (plan_.path.part != kPowerOfTwoParts) return even;
+    if (plan_.problem.num_splits <= 1 || length == 0) return end_;
+    const Index even = (length + plan_.problem.num_splits - 1) / plan_.problem.num_splits;
+    if (plan_.path.split_size > 0) return plan_.path.split_size;
+    if (plan_.path.split_size != kPowerOfTwoSplits) return even;
     Index power = 1;
     while (power < even) power *= 2;
     return power;
@@ -77,15 +77,18 @@ class RowModel {
   /// A part's blocks, dealt to its states in the declared order.
   State attended(Index first, Index last) {
     const PrecisionPath& path = plan_.path;
-    const Index block = path.block > 0 ? path.block : path.key_block > 1 ? path.key_block : end_;
+    const Index block = path.kv_block > 0           ? path.kv_block
+                        : path.keys_per_rescale > 1 ? path.keys_per_rescale
+                                                    : end_;
     const Index count = (last - first + block - 1) / block;
-    std::vector<State> states(static_cast<std::size_t>(std::max<Index>(1, path.streams)));
+    std::vector<State> states(
+        static_cast<std::size_t>(std::max<Index>(1, path.interleaved_accumulators)));
     for (State& state : states) {
       state = plan_.no_keys();
-      state.lanes.assign(static_cast<std::size_t>(std::max<Index>(1, path.sum_lanes)), 0.0);
+      state.lanes.assign(static_cast<std::size_t>(std::max<Index>(1, path.partial_row_sums)), 0.0);
     }
     for (Index turn = 0; turn < count; ++turn) {
-      const Index number = path.falling ? count - 1 - turn : turn;
+      const Index number = path.kv_blocks_descending ? count - 1 - turn : turn;
       const Index start = first + number * block;
       add_block(states[static_cast<std::size_t>(turn) % states.size()], start,
                 std::min(start + block, last));
@@ -122,17 +125,18 @@ class RowModel {
       if (plan_.has(Defect::sum_misses_key) && seen_.size() > 1 && j == seen_[seen_.size() / 2]) {
         continue;
       }
-      const bool sums_cast = plan_.path.sums_cast || plan_.has(Defect::sum_from_cast);
+      const bool row_sum_of_rounded_p =
+          plan_.path.row_sum_of_rounded_p || plan_.has(Defect::sum_from_cast);
       double& lane = state.lanes[static_cast<std::size_t>(j - first) % state.lanes.size()];
-      lane = plan_.row_sum(lane + (sums_cast ? cast(plan_, weight) : weight));
+      lane = plan_.row_sum(lane + (row_sum_of_rounded_p ? cast(plan_, weight) : weight));
     }
     add_values(state, first, last);
   }
 
   bool rises(double before, double largest) const {
-    if (before == -kInfinity || plan_.path.lazy == 0) return true;
+    if (before == -kInfinity || plan_.path.rescale_threshold_log2 == 0) return true;
     const Rounding& f32 = plan_.exponential;
-    return f32(f32(largest - before) * plan_.bits) > plan_.path.lazy;
+    return f32(f32(largest - before) * plan_.bits) > plan_.path.rescale_threshold_log2;
   }
 
   void rescale(State& state, double factor) {

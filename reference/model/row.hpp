@@ -40,8 +40,8 @@ inline double truncated(Format format, double number) {
 /// K and V of one KV head, as they enter products.
 struct Head {
   Index b = 0, kv_head = 0, keys = 0;
-  Operands k;  // (keys, depth)
-  Operands v;  // (v_depth, keys): sums run over keys
+  Operands k;  // (keys, head_dim)
+  Operands v;  // (head_dim_v, keys): sums run over keys
   std::vector<double> k_scale, v_scale;
 };
 
@@ -83,13 +83,13 @@ struct Plan {
 /// Logits of one row: -infinity for what it does not see.
 std::vector<double> logits_of(const Plan& plan, const Head& head, Index h, Index i);
 
-/// The weight of logit z over reference m, times 2^p_shift. `share`: see Freedom::exp_share.
+/// The weight of logit z over reference m, times 2^p_scale_log2. `share`: see Freedom::exp_share.
 double weight_of(const Plan& plan, double z, double m, double share);
-/// The same without p_shift, always as exp2((z - m) bits): how older references are brought to a
-/// higher one.
+/// The same without p_scale_log2, always as exp2((z - m) bits): how older references are brought to
+/// a higher one.
 double difference_power(const Plan& plan, double z, double m, double share);
 
-/// One row: o (v_depth numbers) and its lse.
+/// One row: o (head_dim_v numbers) and its lse.
 struct Row {
   std::vector<double> o;
   double lse = 0;

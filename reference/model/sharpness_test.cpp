@@ -49,7 +49,7 @@ Score score(const Attempt& attempt, Strength strength) {
 
 Attempt random_attempt(const Problem& problem, const PrecisionPath& path, std::mt19937_64& random) {
   Attempt attempt{problem, path, random_values(problem, random), {}, {}};
-  attempt.exp_shares.assign(static_cast<std::size_t>(problem.keys), 0.0);
+  attempt.exp_shares.assign(static_cast<std::size_t>(problem.seqlen_kv), 0.0);
   return attempt;
 }
 
@@ -88,12 +88,12 @@ class Climb {
 
   void change(Attempt& attempt) {
     Values& values = attempt.values;
-    const Index key = below(attempt.problem.keys);
+    const Index key = below(attempt.problem.seqlen_kv);
     switch (random_() % 9) {
       case 0:
-        return nudge(values.k, key * attempt.problem.depth + below(attempt.problem.depth));
+        return nudge(values.k, key * attempt.problem.head_dim + below(attempt.problem.head_dim));
       case 1:
-        return nudge(values.q, below(attempt.problem.depth));
+        return nudge(values.q, below(attempt.problem.head_dim));
       case 2:
         return nudge(values.v, key);
       case 3:
@@ -128,21 +128,21 @@ class Climb {
     const Problem& problem = attempt.problem;
     const auto dot = [&](Index j) {
       double sum = 0;
-      for (Index c = 0; c < problem.depth; ++c) {
-        sum += attempt.values.q.at(c) * attempt.values.k.at(j * problem.depth + c);
+      for (Index c = 0; c < problem.head_dim; ++c) {
+        sum += attempt.values.q.at(c) * attempt.values.k.at(j * problem.head_dim + c);
       }
-      return sum * static_cast<double>(problem.scale);
+      return sum * static_cast<double>(problem.softmax_scale);
     };
     double m = -kInfinity;
-    for (Index j = 0; j < problem.keys; ++j) m = std::max(m, dot(j));
+    for (Index j = 0; j < problem.seqlen_kv; ++j) m = std::max(m, dot(j));
     const double p = std::exp(dot(key) - m);
     if (p == 1 || p == 0) return;
     const Format format = attempt.path.p_format;
     const double below = std::floor(p / ulp(format, p)) * ulp(format, p);
     const double between = below + ulp(format, p) / 2;
-    const double q = attempt.values.q.at(0) * static_cast<double>(problem.scale);
+    const double q = attempt.values.q.at(0) * static_cast<double>(problem.softmax_scale);
     if (q == 0) return;
-    const Index at = key * problem.depth;
+    const Index at = key * problem.head_dim;
     attempt.values.k.set(at, attempt.values.k.at(at) + std::log(between / p) / q);
   }
 
@@ -158,30 +158,33 @@ struct Target {
 
 std::vector<Target> targets() {
   constexpr double kU = 0x1p-24;
-  const Problem f32{.keys = 6, .scale = 1};
-  Problem bf16{.keys = 24, .depth = 16};
+  const Problem f32{.seqlen_kv = 6, .softmax_scale = 1};
+  Problem bf16{.seqlen_kv = 24, .head_dim = 16};
   bf16.input = Format::bf16;
-  bf16.scale = 0.25F;
+  bf16.softmax_scale = 0.25F;
   Problem split = f32;
-  split.keys = 12;
-  split.splits = 3;
-  const PrecisionPath simt{
-      .exp_error = 5 * kU, .division_error = 4 * kU, .key_block = 4, .block = 4, .in_order = true};
+  split.seqlen_kv = 12;
+  split.num_splits = 3;
+  const PrecisionPath simt{.exp_error = 5 * kU,
+                           .division_error = 4 * kU,
+                           .keys_per_rescale = 4,
+                           .kv_block = 4,
+                           .in_order = true};
   PrecisionPath cast = simt;
   cast.p_format = Format::bf16;
   PrecisionPath tensor = cast;
   tensor.tensor_step = 16;
-  tensor.key_block = tensor.block = 16;
+  tensor.keys_per_rescale = tensor.kv_block = 16;
   PrecisionPath stale = cast;
   stale.p_format = Format::f16;
-  stale.lazy = 8;
-  stale.falling = true;
+  stale.rescale_threshold_log2 = 8;
+  stale.kv_blocks_descending = true;
   PrecisionPath shifted = cast;
   shifted.p_format = Format::e4m3;
-  shifted.p_shift = 8;
+  shifted.p_scale_log2 = 8;
   PrecisionPath parts = cast;
-  parts.part = kEvenParts;
-  parts.streams = 2;
+  parts.split_size = kEvenSplits;
+  parts.interleaved_accumulators = 2;
   return {{"f32 P, f32 sums", f32, simt},         {"bf16 P, f32 sums", f32, cast},
           {"bf16 P, tensor cores", bf16, tensor}, {"f16 P, lazy, falling", f32, stale},
           {"e4m3 P, shifted", f32, shifted},      {"bf16 P, 3 parts", split, parts}};

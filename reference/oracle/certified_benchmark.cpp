@@ -12,12 +12,12 @@
 namespace attest {
 namespace {
 
-Problem problem_of(Index queries, Index keys, Index depth) {
+Problem problem_of(Index queries, Index keys, Index head_dim) {
   Problem problem;
-  problem.queries = queries;
-  problem.keys = keys;
-  problem.depth = problem.v_depth = depth;
-  problem.scale = 0.125F;
+  problem.seqlen_q = queries;
+  problem.seqlen_kv = keys;
+  problem.head_dim = problem.head_dim_v = head_dim;
+  problem.softmax_scale = 0.125F;
   return problem;
 }
 
@@ -31,17 +31,17 @@ double milliseconds(const Work& work) {
 /// Per query row, of `keys` keys, from the difference between many rows and one: what is done once
 /// for all rows does not count.
 template <class Work>
-double milliseconds_a_row(Index rows, Index keys, Index depth, const Work& work) {
+double milliseconds_a_row(Index rows, Index keys, Index head_dim, const Work& work) {
   std::mt19937_64 random(1);
-  const Problem one = problem_of(1, keys, depth), many = problem_of(1 + rows, keys, depth);
+  const Problem one = problem_of(1, keys, head_dim), many = problem_of(1 + rows, keys, head_dim);
   const Values of_one = random_values(one, random), of_many = random_values(many, random);
   const double once = milliseconds([&] { work(one, of_one); });
   return (milliseconds([&] { work(many, of_many); }) - once) / static_cast<double>(rows);
 }
 
 void in_double(benchmark::State& state) {
-  const Index tokens = state.range(0), depth = state.range(1);
-  const Problem problem = problem_of(tokens, tokens, depth);
+  const Index tokens = state.range(0), head_dim = state.range(1);
+  const Problem problem = problem_of(tokens, tokens, head_dim);
   std::mt19937_64 random(1);
   const Values values = random_values(problem, random);
   const PlainMatrix q = matrix_of(values.q), k = matrix_of(values.k), v = matrix_of(values.v);
@@ -49,12 +49,12 @@ void in_double(benchmark::State& state) {
   for (auto _ : state) {
     certified +=
         milliseconds([&] { benchmark::DoNotOptimize(certified_attention(problem, values)); });
-    plain +=
-        milliseconds([&] { benchmark::DoNotOptimize(plain_attention(q, k, v, problem.scale)); });
+    plain += milliseconds(
+        [&] { benchmark::DoNotOptimize(plain_attention(q, k, v, problem.softmax_scale)); });
   }
   const auto runs = static_cast<double>(state.iterations());
   const double fifty =
-      milliseconds_a_row(512 * 16 / tokens + 4, tokens, depth,
+      milliseconds_a_row(512 * 16 / tokens + 4, tokens, head_dim,
                          [](const Problem& p, const Values& its) {
                            benchmark::DoNotOptimize(exact_attention(p, its, Digits::fifty));
                          }) *
@@ -67,19 +67,20 @@ void in_double(benchmark::State& state) {
 
 /// A demand that double misses everywhere and pairs of doubles meet.
 void in_pairs(benchmark::State& state) {
-  const Index tokens = state.range(0), depth = state.range(1), rows = 256;
+  const Index tokens = state.range(0), head_dim = state.range(1), rows = 256;
   double pairs = 0, fifty = 0;
   for (auto _ : state) {
-    pairs += milliseconds_a_row(rows, tokens, depth, [](const Problem& p, const Values& its) {
-      const auto count = static_cast<std::size_t>(p.queries);
-      const Demand demand{std::vector<double>(count * static_cast<std::size_t>(p.v_depth), 1e-22),
-                          std::vector<double>(count, 1e-22)};
+    pairs += milliseconds_a_row(rows, tokens, head_dim, [](const Problem& p, const Values& its) {
+      const auto count = static_cast<std::size_t>(p.seqlen_q);
+      const Demand demand{
+          std::vector<double>(count * static_cast<std::size_t>(p.head_dim_v), 1e-22),
+          std::vector<double>(count, 1e-22)};
       const Certified certified = certified_attention(p, its, demand);
-      if (certified.rows_of_tiers()[static_cast<std::size_t>(Tier::double_double)] != p.queries) {
+      if (certified.rows_of_tiers()[static_cast<std::size_t>(Tier::double_double)] != p.seqlen_q) {
         std::abort();
       }
     });
-    fifty += milliseconds_a_row(8, tokens, depth, [](const Problem& p, const Values& its) {
+    fifty += milliseconds_a_row(8, tokens, head_dim, [](const Problem& p, const Values& its) {
       benchmark::DoNotOptimize(exact_attention(p, its, Digits::fifty));
     });
   }

@@ -71,7 +71,7 @@ void allow_for_a_hundred_digits(const Problem& p, const Values& values, Certifie
   }
   Certified hundred = certified;
   oracle::redo_in_digits(p, values, Tier::hundred, rows, hundred);
-  const auto width = static_cast<std::size_t>(p.v_depth);
+  const auto width = static_cast<std::size_t>(p.head_dim_v);
   for (std::size_t row : rows) {
     certified.lse_radius[row] += hundred.lse_radius[row];
     for (std::size_t at = row * width; at < (row + 1) * width; ++at) {
@@ -114,7 +114,8 @@ TEST(Certified, TheHundredDigitValueLiesWithinTheRadius) {
     Problem p = random_problem(random, 12);
     const HostileChange& hostile = kHostileChanges[round % std::size(kHostileChanges)];
     // Mostly the changes decide how large the logits are; one Problem in four keeps its scale.
-    if (round % 4 != 0 && std::fabs(p.scale) > 4) p.scale = default_scale(p.depth);
+    if (round % 4 != 0 && std::fabs(p.softmax_scale) > 4)
+      p.softmax_scale = default_scale(p.head_dim);
     Values values = random_values(p, random);
     hostile.change(p, values, random);
     const Truth truth = exact_attention(p, values, Digits::hundred);
@@ -150,7 +151,7 @@ struct Row {
 
 /// One query on two keys with logits 0 and `logit`.
 Row two_keys(double logit) {
-  Row row{{.keys = 2}, {}};
+  Row row{{.seqlen_kv = 2}, {}};
   row.values = zero_values(row.problem);
   row.values.q.set(0, 1);
   row.values.k.set(1, logit);
@@ -203,7 +204,7 @@ TEST(Certified, ASumThatCancelsTakesAsManyDigitsAsAreAsked) {
 
 // Logits of 10^23 that differ by one: double does not know which is larger, nor does it say so.
 TEST(Certified, LogitsBeyondDoubleTakeMoreDigits) {
-  Row row{{.keys = 2, .depth = 3}, {}};
+  Row row{{.seqlen_kv = 2, .head_dim = 3}, {}};
   row.values = zero_values(row.problem);
   const double large = 1e12F;
   const double q[] = {large, large, 1}, k[] = {large, -large, 0, large, -large, 1};
@@ -222,7 +223,12 @@ TEST(Certified, LogitsBeyondDoubleTakeMoreDigits) {
 TEST(Certified, WhatIsNotFiniteIsTheExactOraclesBusiness) {
   for (double odd : {kNaN, kInfinity, -kInfinity}) {
     for (int place = 0; place < 6; ++place) {
-      Problem p{.query_heads = 2, .kv_heads = 2, .queries = 3, .keys = 4, .depth = 2, .v_depth = 3};
+      Problem p{.num_heads_q = 2,
+                .num_heads_kv = 2,
+                .seqlen_q = 3,
+                .seqlen_kv = 4,
+                .head_dim = 2,
+                .head_dim_v = 3};
       p.causal = p.bias = p.sinks = p.alibi = true;
       std::mt19937_64 random(5);
       Values values = random_values(p, random);
@@ -231,7 +237,7 @@ TEST(Certified, WhatIsNotFiniteIsTheExactOraclesBusiness) {
       if (place == 2) values.v.set(7, odd);
       if (place == 3) values.bias->set(4, odd);
       if (place == 4) values.sinks->set(1, odd);
-      if (place == 5) values.slopes->set(0, odd);
+      if (place == 5) values.alibi_slopes->set(0, odd);
       const Certified certified = certified_attention(p, values);
       const Truth truth = exact_attention(p, values, Digits::hundred);
       Index exact = 0;
@@ -248,8 +254,10 @@ TEST(Certified, WhatIsNotFiniteIsTheExactOraclesBusiness) {
 }
 
 TEST(Certified, RowsWithoutKeysAreExact) {
-  Row row{{.queries = 3, .keys = 2, .v_depth = 2, .causal = true, .empty_row = EmptyRow::nan}, {}};
-  row.problem.query_lengths = {3};
+  Row row{
+      {.seqlen_q = 3, .seqlen_kv = 2, .head_dim_v = 2, .causal = true, .empty_row = EmptyRow::nan},
+      {}};
+  row.problem.seqlens_q = {3};
   row.values = zero_values(row.problem);
   const Certified certified = certified_attention(row.problem, row.values);
   EXPECT_TRUE(std::isnan(certified.truth.o[0]));
@@ -258,7 +266,7 @@ TEST(Certified, RowsWithoutKeysAreExact) {
   EXPECT_EQ(certified.lse_radius[0], 0);
   EXPECT_EQ(certified.truth.o[2], 0.0);
   EXPECT_EQ(certified.rows_of_tiers()[0], 3);
-  row.problem.query_lengths = {0};  // behind its length nothing is said
+  row.problem.seqlens_q = {0};  // behind its length nothing is said
   EXPECT_EQ(certified_attention(row.problem, row.values).truth.o[0], 0.0);
 }
 
@@ -267,8 +275,8 @@ TEST(Certified, TilesLeaveNoSeam) {
   std::mt19937_64 random(9);
   for (Index queries : {63, 64, 65, 130}) {
     for (Index window : {Index{0}, Index{1}, Index{70}, kUnbounded}) {
-      Problem p{.queries = queries, .keys = 131, .depth = 3, .v_depth = 2};
-      p.scale = 0.5F;
+      Problem p{.seqlen_q = queries, .seqlen_kv = 131, .head_dim = 3, .head_dim_v = 2};
+      p.softmax_scale = 0.5F;
       p.causal = window != 70;
       p.window_left = window;
       p.window_right = window == 1 ? 3 : kUnbounded;
@@ -286,7 +294,7 @@ TEST(Certified, TilesLeaveNoSeam) {
 
 // Memory is O(T d). The rows of a window take the time of few keys and the memory of all.
 TEST(Certified, ALongHeadTakesLittleMemory) {
-  Problem p{.queries = 32768, .keys = 32768, .depth = 128, .v_depth = 128};
+  Problem p{.seqlen_q = 32768, .seqlen_kv = 32768, .head_dim = 128, .head_dim_v = 128};
   p.causal = true;
   p.window_left = 2;
   Values values = zero_values(p);

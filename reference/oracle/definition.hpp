@@ -63,15 +63,15 @@ inline Place place_of(const Problem& problem, const Values& values, Index b, Ind
 template <class Scalar>
 Scalar logit(const Problem& problem, const Values& values, const Place& at, Index j,
              const Scalar& inner_product) {
-  Scalar s = Scalar(problem.scale) * inner_product;
+  Scalar s = Scalar(problem.softmax_scale) * inner_product;
   if (problem.softcap > 0) {
     const Scalar cap = problem.softcap;
     s = cap * tanh(Scalar(s / cap));
   }
   if (values.bias) s += Scalar(values.bias->at(at.b, at.h, at.i, j));
-  if (values.slopes) {
+  if (values.alibi_slopes) {
     const Index distance = std::abs(at.i + diagonal(problem, at.b) - j);
-    s -= Scalar(values.slopes->at(at.h)) * Scalar(distance);
+    s -= Scalar(values.alibi_slopes->at(at.h)) * Scalar(distance);
   }
   return s;
 }
@@ -98,7 +98,7 @@ Attended<Scalar> attend(const Problem& problem, const Values& values, const Plac
   Vector<Scalar> s(count);
   for (Index n = 0; n < count; ++n) {
     Scalar sum = 0;
-    for (Index c = 0; c < problem.depth; ++c) {
+    for (Index c = 0; c < problem.head_dim; ++c) {
       add_product(sum, q(c), k(at.keys[n], c), product);
     }
     s(n) = logit(problem, values, at, at.keys[n], sum);
@@ -119,9 +119,9 @@ Attended<Scalar> attend(const Problem& problem, const Values& values, const Plac
   for (const Scalar& weight : w) l += weight;
 
   // 5. The weighted mean of the values, and the logarithm of the sum.
-  Attended<Scalar> result{Vector<Scalar>::Zero(problem.v_depth), m + log(l)};
+  Attended<Scalar> result{Vector<Scalar>::Zero(problem.head_dim_v), m + log(l)};
   for (Index n = 0; n < count; ++n) {
-    for (Index c = 0; c < problem.v_depth; ++c) {
+    for (Index c = 0; c < problem.head_dim_v; ++c) {
       add_product(result.o(c), w(n), v(at.keys[n], c), product);
     }
   }
@@ -139,7 +139,7 @@ Attended<Scalar> empty_row(const Problem& problem, const Values& values, Index h
   const double fill =
       problem.empty_row == EmptyRow::nan ? std::numeric_limits<double>::quiet_NaN() : 0.0;
   const double lse = values.sinks ? values.sinks->at(h) : lse_without_keys(problem);
-  return {Vector<Scalar>::Constant(problem.v_depth, Scalar(fill)), Scalar(lse)};
+  return {Vector<Scalar>::Constant(problem.head_dim_v, Scalar(fill)), Scalar(lse)};
 }
 
 /// The nearest double, and the nearest double to what that leaves.

@@ -44,7 +44,7 @@ RowSums sums_of(const Problem& problem, const Values& values, const Place& at,
     const Index j = at.keys[n];
     const double bias = values.bias ? values.bias->at(at.b, at.h, at.i, j) : 0;
     const auto away = static_cast<double>(std::abs(at.i + diagonal(problem, at.b) - j));
-    const double alibi = values.slopes ? values.slopes->at(at.h) * away : 0;
+    const double alibi = values.alibi_slopes ? values.alibi_slopes->at(at.h) * away : 0;
     const double exponent =
         logit_error(problem, unit, inner_magnitude(q, k, j), bias, alibi) + unit * distance;
     if (distance - exponent > kVanish) continue;
@@ -80,8 +80,8 @@ class Redo {
 
   void row(std::size_t number) {
     const auto flat = static_cast<Index>(number);
-    const Index b = flat / p_.queries / p_.query_heads, h = flat / p_.queries % p_.query_heads;
-    const Index i = flat % p_.queries, kv_head = h / (p_.query_heads / p_.kv_heads);
+    const Index b = flat / p_.seqlen_q / p_.num_heads_q, h = flat / p_.seqlen_q % p_.num_heads_q;
+    const Index i = flat % p_.seqlen_q, kv_head = h / (p_.num_heads_q / p_.num_heads_kv);
     if (b != b_ || kv_head != kv_head_) {
       b_ = b;
       kv_head_ = kv_head;
@@ -90,8 +90,8 @@ class Redo {
     }
     const Place place = place_of(p_, values_, b, h, i);
     if (place.keys.empty()) return write(number, place, empty_row<Scalar>(p_, values_, h), {0, 0});
-    Matrix<Scalar> q(1, p_.depth);
-    for (Index c = 0; c < p_.depth; ++c) q(0, c) = values_.q.at(b, h, i, c);
+    Matrix<Scalar> q(1, p_.head_dim);
+    for (Index c = 0; c < p_.head_dim; ++c) q(0, c) = values_.q.at(b, h, i, c);
     const auto attended = attend<Scalar>(p_, values_, place, q.row(0), k_, v_);
     const RowSums sums = sums_of(p_, values_, place, q, k_, attended, unit_);
     write(number, place, attended, radius_of(sums, {unit_, unit_}));
@@ -100,7 +100,7 @@ class Redo {
  private:
   void write(std::size_t number, const Place& place, const Attended<Scalar>& row,
              const RowRadius& radius) {
-    const auto width = static_cast<std::size_t>(p_.v_depth);
+    const auto width = static_cast<std::size_t>(p_.head_dim_v);
     for (std::size_t c = 0; c < width; ++c) {
       const auto column = static_cast<Index>(c);
       const std::size_t at = number * width + c;

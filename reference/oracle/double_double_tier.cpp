@@ -108,7 +108,7 @@ class Group {
       sees_[n] = 1;
       ++visible_;
     }
-    const auto most = static_cast<double>(std::max(p_.depth, visible_ + 1));
+    const auto most = static_cast<double>(std::max(p_.head_dim, visible_ + 1));
     unit_ = kPairUnit + 4 * (most + 2) * kUnit * kUnit;
   }
 
@@ -117,7 +117,7 @@ class Group {
     high_.assign(padded(), 0);
     low_.assign(padded(), 0);
     double square = 0;
-    for (Index c = 0; c < p_.depth; ++c) {
+    for (Index c = 0; c < p_.head_dim; ++c) {
       const double q = values_.q.at(b_, h, i, c);
       square += q * q;
       for (const Matrix* k : {&k_.first, &k_.second}) {
@@ -137,12 +137,12 @@ class Group {
   }
 
   void make_logits(Index h, Index i) {
-    const double slope = values_.slopes ? values_.slopes->at(h) : 0;
+    const double slope = values_.alibi_slopes ? values_.alibi_slopes->at(h) : 0;
     for (std::size_t n = 0; n < padded(); n += kLanes) {
-      Pair s = two_sum(load(high_.data() + n), load(low_.data() + n)) * lanes_of(p_.scale);
+      Pair s = two_sum(load(high_.data() + n), load(low_.data() + n)) * lanes_of(p_.softmax_scale);
       if (p_.softcap > 0) s = tanh_of(s / pair_of(p_.softcap)) * lanes_of(p_.softcap);
       if (values_.bias) s = s + Lanes{bias_of(h, i, n), bias_of(h, i, n + 1)};
-      if (values_.slopes) {
+      if (values_.alibi_slopes) {
         s = s - two_product(lanes_of(slope), Lanes{distance_of(i, n), distance_of(i, n + 1)});
       }
       store(high_.data() + n, s.high);
@@ -163,7 +163,7 @@ class Group {
   /// From logits to weights, W2 of the note, their sum and what is known of it.
   void weigh(Index h, Index i, double inner) {
     const double sink = values_.sinks ? values_.sinks->at(h) : -HUGE_VAL;
-    const double slope = values_.slopes ? values_.slopes->at(h) : 0;
+    const double slope = values_.alibi_slopes ? values_.alibi_slopes->at(h) : 0;
     m_ = largest_logit(sink);
     sums_ = {static_cast<double>(visible_ + 1), 0, 0, 0};
     l_ = pair_of(0);
@@ -207,15 +207,16 @@ class Group {
 
   void divide(std::size_t row) {
     const RowRadius radius = radius_of(sums_, {unit_, kPairExpError});
-    const auto width = static_cast<std::size_t>(p_.v_depth);
+    const auto width = static_cast<std::size_t>(p_.head_dim_v);
     std::vector<double> high(width + kLanes), low(width + kLanes);
-    Eigen::RowVectorXd largest = Eigen::RowVectorXd::Zero(p_.v_depth);
+    Eigen::RowVectorXd largest = Eigen::RowVectorXd::Zero(p_.head_dim_v);
     for (std::size_t n = 0; n < padded(); ++n) {
       if (sees_[n] != 0) largest = largest.cwiseMax(v_magnitude_.row(key(n)));
       if (high_[n] == 0) continue;
       for (const Matrix* v : {&v_.first, &v_.second}) {
         if (v->rows() == 0) continue;
-        add_products(high_[n], low_[n], v->row(key(n)).data(), high.data(), low.data(), p_.v_depth);
+        add_products(high_[n], low_[n], v->row(key(n)).data(), high.data(), low.data(),
+                     p_.head_dim_v);
       }
     }
     for (std::size_t c = 0; c < width; ++c) {
@@ -275,14 +276,14 @@ void redo_in_pairs(const Problem& problem, const Values& values, std::span<const
   Index of = -1;
   for (std::size_t number : rows) {
     const auto flat = static_cast<Index>(number);
-    const Index head = flat / problem.queries, h = head % problem.query_heads;
-    const Index b = head / problem.query_heads;
-    const Index kv_head = h / (problem.query_heads / problem.kv_heads);
-    if (b * problem.kv_heads + kv_head != of) {
-      of = b * problem.kv_heads + kv_head;
+    const Index head = flat / problem.seqlen_q, h = head % problem.num_heads_q;
+    const Index b = head / problem.num_heads_q;
+    const Index kv_head = h / (problem.num_heads_q / problem.num_heads_kv);
+    if (b * problem.num_heads_kv + kv_head != of) {
+      of = b * problem.num_heads_kv + kv_head;
       group.emplace(problem, values, b, kv_head, result);
     }
-    group->attend(h, flat % problem.queries);
+    group->attend(h, flat % problem.seqlen_q);
     result.tier[number] = Tier::double_double;
   }
 }

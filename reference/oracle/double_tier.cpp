@@ -57,7 +57,7 @@ class Group {
 
   void attend(Index b, Index h) {
     q_ = numbers_of(values_.q, {}, b, h, query_length(p_, b));
-    slope_ = values_.slopes ? values_.slopes->at(h) : 0;
+    slope_ = values_.alibi_slopes ? values_.alibi_slopes->at(h) : 0;
     sink_ = values_.sinks ? values_.sinks->at(h) : -HUGE_VAL;
     for (Index first = 0; first < query_length(p_, b); first += kTileRows) {
       attend(tile_of(p_, b, h, first));
@@ -77,12 +77,12 @@ class Group {
     std::vector<Shared> shared;
     for (Index i = tile.first; i < tile.end; ++i) shared.push_back(weigh(tile, i));
     o_.noalias() = s_.leftCols(width) * v_.rows.middleRows(tile.keys.first, width);
-    Vector largest = Vector::Zero(p_.v_depth);
+    Vector largest = Vector::Zero(p_.head_dim_v);
     for (Index j = 0; j < width; ++j) {
       if (seen_[static_cast<std::size_t>(j)] == 0) continue;
       largest = largest.cwiseMax(v_.rows.row(tile.keys.first + j).cwiseAbs());
     }
-    const auto width_v = static_cast<std::size_t>(p_.v_depth);
+    const auto width_v = static_cast<std::size_t>(p_.head_dim_v);
     for (Index i = tile.first; i < tile.end; ++i) {
       const Shared& row = shared[static_cast<std::size_t>(i - tile.first)];
       double* const o = result_.truth.o.data() + number_of(tile, i) * width_v;
@@ -149,11 +149,11 @@ class Group {
   /// From inner products to logits, and their errors: W1 of the note, with Cauchy and Schwarz for
   /// the sum of magnitudes.
   void make_logits(const Tile& tile, Index i, double* s) {
-    const double scale = p_.scale, cap = p_.softcap;
+    const double scale = p_.softmax_scale, cap = p_.softcap;
     const double inner = q_.norm[static_cast<std::size_t>(i)];
     const double* const norms = k_.norm.data() + tile.keys.first;
-    const auto depth = static_cast<double>(p_.depth);
-    const double per_norm = std::fabs(scale) * inner * gamma(depth + 1, kUnit) * kRoom;
+    const auto head_dim = static_cast<double>(p_.head_dim);
+    const double per_norm = std::fabs(scale) * inner * gamma(head_dim + 1, kUnit) * kRoom;
     double* const error = error_.data();
     const Index width = tile.width();
     for (Index j = 0; j < width; ++j) {
@@ -173,7 +173,7 @@ class Group {
         error[j] += kUnit * std::fabs(s[j]);
       }
     }
-    if (values_.slopes) {
+    if (values_.alibi_slopes) {
       const Index position = i + diagonal(p_, tile.b) - tile.keys.first;
       for (Index j = 0; j < width; ++j) {
         const double alibi = slope_ * std::fabs(static_cast<double>(position - j));
@@ -257,9 +257,9 @@ class Group {
 
 Certified in_double(const Problem& problem, const Values& values) {
   Certified result;
-  result.truth.extent = {problem.batch, problem.query_heads, problem.queries, problem.v_depth};
+  result.truth.extent = {problem.batch, problem.num_heads_q, problem.seqlen_q, problem.head_dim_v};
   const std::size_t rows = row_count(problem);
-  const std::size_t elements = rows * static_cast<std::size_t>(problem.v_depth);
+  const std::size_t elements = rows * static_cast<std::size_t>(problem.head_dim_v);
   for (auto* numbers : {&result.truth.o, &result.truth.o_tail, &result.o_radius}) {
     numbers->resize(elements);
   }
@@ -267,9 +267,9 @@ Certified in_double(const Problem& problem, const Values& values) {
     numbers->resize(rows);
   }
   result.tier.assign(rows, Tier::f64);
-  const Index group = problem.query_heads / problem.kv_heads;
+  const Index group = problem.num_heads_q / problem.num_heads_kv;
   for (Index b = 0; b < problem.batch; ++b) {
-    for (Index kv_head = 0; kv_head < problem.kv_heads; ++kv_head) {
+    for (Index kv_head = 0; kv_head < problem.num_heads_kv; ++kv_head) {
       Group heads(problem, values, b, kv_head, result);
       for (Index h = kv_head * group; h < (kv_head + 1) * group; ++h) heads.attend(b, h);
     }

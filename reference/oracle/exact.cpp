@@ -13,10 +13,10 @@ using namespace oracle;
 /// Calls visit(place, attended) for every row below its query length, lse in the Problem's base.
 template <class Scalar, class Visit>
 void for_each_row(const Problem& problem, const Values& values, const Visit& visit) {
-  const Index group = problem.query_heads / problem.kv_heads;
+  const Index group = problem.num_heads_q / problem.num_heads_kv;
   const Scalar ln2 = log(Scalar(2));
   for (Index b = 0; b < problem.batch; ++b) {
-    for (Index kv_head = 0; kv_head < problem.kv_heads; ++kv_head) {
+    for (Index kv_head = 0; kv_head < problem.num_heads_kv; ++kv_head) {
       const auto k = slice<Scalar>(values.k, values.k_scales, b, kv_head, key_length(problem, b));
       const auto v = slice<Scalar>(values.v, values.v_scales, b, kv_head, key_length(problem, b));
       for (Index h = kv_head * group; h < (kv_head + 1) * group; ++h) {
@@ -37,9 +37,9 @@ void for_each_row(const Problem& problem, const Values& values, const Visit& vis
 template <class Scalar>
 Truth truth(const Problem& problem, const Values& values) {
   Truth result;
-  result.extent = {problem.batch, problem.query_heads, problem.queries, problem.v_depth};
+  result.extent = {problem.batch, problem.num_heads_q, problem.seqlen_q, problem.head_dim_v};
   const std::size_t rows = row_count(problem);
-  const auto width = static_cast<std::size_t>(problem.v_depth);
+  const auto width = static_cast<std::size_t>(problem.head_dim_v);
   result.lse.resize(rows);
   result.lse_tail.resize(rows);
   result.o.resize(rows * width);
@@ -70,7 +70,7 @@ int agreeing_digits(const Decimal<50>& shorter, const Decimal<100>& longer, doub
 }
 
 double largest_visible_v(const Values& values, const Problem& problem, const Place& at, Index c) {
-  const Index kv_head = at.h / (problem.query_heads / problem.kv_heads);
+  const Index kv_head = at.h / (problem.num_heads_q / problem.num_heads_kv);
   double largest = 0;
   for (Index j : at.keys) largest = std::max(largest, std::fabs(values.v.at(at.b, kv_head, j, c)));
   return largest;
@@ -97,7 +97,7 @@ int certified_digits(const Problem& problem, const Values& values) {
   for_each_row<Decimal<100>>(problem, values, [&](const Place& at, const auto& longer) {
     const Attended<Decimal<50>>& shorter = rows[next++];
     digits = std::min(digits, agreeing_digits(shorter.lse, longer.lse, 1.0));
-    for (Index c = 0; c < problem.v_depth; ++c) {
+    for (Index c = 0; c < problem.head_dim_v; ++c) {
       const double unit = largest_visible_v(values, problem, at, c);
       digits = std::min(digits, agreeing_digits(shorter.o(c), longer.o(c), unit));
     }

@@ -10,9 +10,9 @@ enum class Digits : int { fifty = 50, hundred = 100 };
 
 /// Correctly rounded to double from the stated number of digits. (batch, head, row, column) like o.
 struct Truth {
-  Extent4 extent{};            // of o: (batch, query_heads, queries, v_depth)
+  Extent4 extent{};            // of o: (batch, num_heads_q, queries, head_dim_v)
   std::vector<double> o;       // rows at or behind a query length are 0 and not judged
-  std::vector<double> lse;     // (batch, query_heads, queries), in the Problem's base
+  std::vector<double> lse;     // (batch, num_heads_q, queries), in the Problem's base
   std::vector<double> o_tail;  // o + o_tail holds about 106 bits; same for lse
   std::vector<double> lse_tail;
 };

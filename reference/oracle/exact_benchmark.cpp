@@ -10,14 +10,14 @@
 
 namespace {
 
-constexpr attest::Index kDepth = 64;
+constexpr attest::Index kHeadDim = 64;
 
 void exact(benchmark::State& state, attest::Digits digits) {
   const attest::Index tokens = state.range(0);
   attest::Problem problem;
-  problem.queries = problem.keys = tokens;
-  problem.depth = problem.v_depth = kDepth;
-  problem.scale = 0.125F;
+  problem.seqlen_q = problem.seqlen_kv = tokens;
+  problem.head_dim = problem.head_dim_v = kHeadDim;
+  problem.softmax_scale = 0.125F;
   std::mt19937_64 random(1);
   const attest::Values values = attest::random_values(problem, random);
   const attest::PlainMatrix q = attest::matrix_of(values.q), k = attest::matrix_of(values.k),
@@ -29,7 +29,7 @@ void exact(benchmark::State& state, attest::Digits digits) {
     const auto start = std::clock();
     benchmark::DoNotOptimize(attest::exact_attention(problem, values, digits));
     const auto middle = std::clock();
-    benchmark::DoNotOptimize(attest::plain_attention(q, k, v, problem.scale));
+    benchmark::DoNotOptimize(attest::plain_attention(q, k, v, problem.softmax_scale));
     exact_time += middle - start;
     plain_time += std::clock() - middle;
   }

@@ -27,10 +27,10 @@ struct Hand {
   Problem problem;
   Values values;
   Hand(Problem asked, std::vector<double> logits, std::vector<double> v) : problem(asked) {
-    problem.keys = static_cast<Index>(logits.size());
+    problem.seqlen_kv = static_cast<Index>(logits.size());
     values = zero_values(problem);
     for (Index i = 0; i < values.q.count(); ++i) values.q.set(i, 1.0);
-    for (Index j = 0; j < problem.keys; ++j) {
+    for (Index j = 0; j < problem.seqlen_kv; ++j) {
       values.k.set(j, logits[static_cast<std::size_t>(j)]);
       values.v.set(j, v[static_cast<std::size_t>(j)]);
     }
@@ -64,7 +64,7 @@ TEST(ExactAttention, LogitsLn2AndLn3GiveWeightsTwoAndThreeFifths) {
 }
 
 TEST(ExactAttention, TheScaleMultipliesTheLogit) {
-  const Truth truth = Hand({.scale = 0.5F}, {2, 0}, {1, 0}).truth();
+  const Truth truth = Hand({.softmax_scale = 0.5F}, {2, 0}, {1, 0}).truth();
   expect_near(truth.o[0], 1 / (1 + std::exp(-1.0)));
   expect_near(truth.lse[0], std::log(std::exp(1.0) + 1));
 }
@@ -80,19 +80,19 @@ TEST(ExactAttention, HugeLogitsNeitherOverflowNorVanish) {
 
 TEST(ExactAttention, CausalBottomRightLetsTheLastQuerySeeAll) {
   // Two queries over three keys: query 0 sees keys 0, 1; query 1 sees all. Ramp V = 1, 2, 3.
-  const Truth truth = Hand({.queries = 2, .causal = true}, {0, 0, 0}, {1, 2, 3}).truth();
+  const Truth truth = Hand({.seqlen_q = 2, .causal = true}, {0, 0, 0}, {1, 2, 3}).truth();
   EXPECT_EQ(truth.o, (std::vector<double>{1.5, 2.0}));
 }
 
 TEST(ExactAttention, CausalTopLeftLetsTheFirstQuerySeeOneKey) {
   const Truth truth =
-      Hand({.queries = 2, .causal = true, .alignment = Alignment::top_left}, {0, 0, 0}, {1, 2, 3})
+      Hand({.seqlen_q = 2, .causal = true, .alignment = Alignment::top_left}, {0, 0, 0}, {1, 2, 3})
           .truth();
   EXPECT_EQ(truth.o, (std::vector<double>{1.0, 1.5}));
 }
 
 TEST(ExactAttention, MoreQueriesThanKeysLeaveTheFirstRowsEmpty) {
-  Problem problem{.queries = 3, .causal = true};
+  Problem problem{.seqlen_q = 3, .causal = true};
   const Truth zero = Hand(problem, {0, 0}, {4, 6}).truth();
   EXPECT_EQ(zero.o, (std::vector<double>{0.0, 4.0, 5.0}));
   EXPECT_EQ(zero.lse[0], -kInfinity);
@@ -104,14 +104,14 @@ TEST(ExactAttention, MoreQueriesThanKeysLeaveTheFirstRowsEmpty) {
 }
 
 TEST(ExactAttention, NoKeysAtAll) {
-  const Truth truth = Hand({.queries = 2}, {}, {}).truth();
+  const Truth truth = Hand({.seqlen_q = 2}, {}, {}).truth();
   EXPECT_EQ(truth.o, (std::vector<double>{0.0, 0.0}));
   EXPECT_EQ(truth.lse, (std::vector<double>{-kInfinity, -kInfinity}));
 }
 
 TEST(ExactAttention, WindowBoundsAreInclusive) {
   // Four queries on four keys; one to the left, none to the right.
-  Problem problem{.queries = 4, .window_left = 1, .window_right = 0};
+  Problem problem{.seqlen_q = 4, .window_left = 1, .window_right = 0};
   EXPECT_EQ(Hand(problem, {0, 0, 0, 0}, {1, 2, 4, 8}).truth().o,
             (std::vector<double>{1.0, 1.5, 3.0, 6.0}));
   problem.window_left = kUnbounded;
@@ -154,7 +154,7 @@ TEST(ExactAttention, ASinkIsTheLseOfAnEmptyRow) {
 }
 
 TEST(ExactAttention, SoftcapActsAfterTheScaleAndBeforeTheBias) {
-  Hand hand({.scale = 0.5F, .softcap = 2.0, .bias = true}, {8, 0}, {1, 0});
+  Hand hand({.softmax_scale = 0.5F, .softcap = 2.0, .bias = true}, {8, 0}, {1, 0});
   hand.values.bias->set(0, 3.0);
   const double s = 2 * std::tanh(8 * 0.5 / 2) + 3;
   expect_near(hand.truth().o[0], 1 / (1 + std::exp(-s)));
@@ -163,8 +163,8 @@ TEST(ExactAttention, SoftcapActsAfterTheScaleAndBeforeTheBias) {
 
 TEST(ExactAttention, AlibiSubtractsSlopeTimesDistance) {
   // Two queries on three keys, bottom right: query 0 stands at key 1. Slope 1/2, no causal mask.
-  Hand hand({.queries = 2, .alibi = true}, {0, 0, 0}, {1, 0, 0});
-  hand.values.slopes->set(0, 0.5);
+  Hand hand({.seqlen_q = 2, .alibi = true}, {0, 0, 0}, {1, 0, 0});
+  hand.values.alibi_slopes->set(0, 0.5);
   const double a = std::exp(-0.5), b = std::exp(-1.0);
   expect_near(hand.truth().o[0], a / (a + 1 + a));
   expect_near(hand.truth().o[1], b / (b + a + 1));
@@ -184,16 +184,16 @@ TEST(ExactAttention, ABiasOfMinusInfinityHidesTheKey) {
 }
 
 TEST(ExactAttention, TheMaskHidesKeysPerBatchAndQuery) {
-  Hand hand({.queries = 2, .mask = true}, {0, 0, 0}, {1, 2, 4});
+  Hand hand({.seqlen_q = 2, .mask = true}, {0, 0, 0}, {1, 2, 4});
   hand.values.mask->visible = {1, 0, 1, 0, 0, 0};
   EXPECT_EQ(hand.truth().o, (std::vector<double>{2.5, 0.0}));
   EXPECT_EQ(hand.truth().lse[1], -kInfinity);
 }
 
 TEST(ExactAttention, LengthsArePerBatchEntryAndMoveTheDiagonal) {
-  Problem p{.batch = 2, .queries = 2, .keys = 3, .causal = true};
-  p.query_lengths = {1, 2};
-  p.key_lengths = {3, 2};
+  Problem p{.batch = 2, .seqlen_q = 2, .seqlen_kv = 3, .causal = true};
+  p.seqlens_q = {1, 2};
+  p.seqlens_kv = {3, 2};
   Values values = zero_values(p);
   for (Index j = 0; j < 6; ++j) values.v.set(j, std::ldexp(1.0, static_cast<int>(j)));
   values.v.set(5, kNaN);  // batch entry 1 has two keys only
@@ -206,7 +206,7 @@ TEST(ExactAttention, LengthsArePerBatchEntryAndMoveTheDiagonal) {
 
 TEST(ExactAttention, HeadsShareKeysInOrder) {
   // Six query heads on two KV heads: 0, 1, 2 read head 0 and 3, 4, 5 read head 1. d_v = 2.
-  Problem p{.query_heads = 6, .kv_heads = 2, .v_depth = 2};
+  Problem p{.num_heads_q = 6, .num_heads_kv = 2, .head_dim_v = 2};
   Values values = zero_values(p);
   for (Index i = 0; i < 4; ++i) values.v.set(i, static_cast<double>(i + 1));
   EXPECT_EQ(exact_attention(p, values).o,
@@ -214,7 +214,7 @@ TEST(ExactAttention, HeadsShareKeysInOrder) {
 }
 
 TEST(ExactAttention, TheInnerProductRunsOverTheDepth) {
-  Problem p{.keys = 2, .depth = 3};
+  Problem p{.seqlen_kv = 2, .head_dim = 3};
   Values values = zero_values(p);
   for (Index c = 0; c < 3; ++c) {
     values.q.set(c, static_cast<double>(c + 1));  // 1 2 3
@@ -229,7 +229,7 @@ TEST(ExactAttention, LseInBaseTwo) {
 }
 
 TEST(ExactAttention, NotANumberShowsWhereItIsVisibleAndNowhereElse) {
-  Problem p{.queries = 3, .keys = 3, .depth = 2, .v_depth = 2, .causal = true};
+  Problem p{.seqlen_q = 3, .seqlen_kv = 3, .head_dim = 2, .head_dim_v = 2, .causal = true};
   Values values = zero_values(p);
   values.k.set(0, 0, 1, 0, kNaN);  // key 1: seen by queries 1 and 2
   Truth truth = exact_attention(p, values);
@@ -258,7 +258,7 @@ TEST(ExactAttention, FiftyAndHundredDigitsAgree) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 120; ++round) {
     Problem p = random_problem(random, 9);
-    if (std::fabs(p.scale) > 100) p.scale = 1;
+    if (std::fabs(p.softmax_scale) > 100) p.softmax_scale = 1;
     const Values values = random_values(p, random);
     const Truth fifty = exact_attention(p, values, Digits::fifty);
     const Truth hundred = exact_attention(p, values, Digits::hundred);
@@ -286,10 +286,10 @@ TEST(CertifiedDigits, CancellationIsMeasuredAgainstWhatCancels) {
 TEST(ExactAttention, TheWidestWindowsHideNothing) {
   constexpr Index kWidest = std::numeric_limits<Index>::max();
   for (const Index queries : {1, 5}) {  // with 5 the first four stand before the first key
-    Problem p{.queries = queries, .keys = 2, .depth = 2, .v_depth = 2};
+    Problem p{.seqlen_q = queries, .seqlen_kv = 2, .head_dim = 2, .head_dim_v = 2};
     const Values values = zero_values(p);
     for (Index i = 0; i < queries; ++i) {
-      for (Index j = 0; j < p.keys; ++j) {
+      for (Index j = 0; j < p.seqlen_kv; ++j) {
         p.window_left = kWidest;
         p.window_right = kUnbounded;
         EXPECT_TRUE(visible(p, values, 0, i, j)) << i << " " << j;
@@ -305,8 +305,8 @@ TEST(ExactAttention, TheWidestWindowsHideNothing) {
 TEST(ExactAttention, AScaledCacheIsTheCacheItStandsFor) {
   std::mt19937_64 random(5);
   for (const Scales scales : {Scales::tensor, Scales::head, Scales::token}) {
-    Problem stored{.batch = 2, .query_heads = 2, .kv_heads = 2, .queries = 2, .keys = 3};
-    stored.depth = stored.v_depth = 4;
+    Problem stored{.batch = 2, .num_heads_q = 2, .num_heads_kv = 2, .seqlen_q = 2, .seqlen_kv = 3};
+    stored.head_dim = stored.head_dim_v = 4;
     Problem plain = stored;
     stored.cache = Format::i8;
     stored.scales = scales;

@@ -18,9 +18,9 @@ double gamma(double roundings, double unit) {
 }
 
 double logit_error(const Problem& problem, double unit, double inner, double bias, double alibi) {
-  const double scale = std::fabs(static_cast<double>(problem.scale));
+  const double scale = std::fabs(static_cast<double>(problem.softmax_scale));
   const double t = scale * inner;
-  double error = t * gamma(static_cast<double>(problem.depth + 1), unit);
+  double error = t * gamma(static_cast<double>(problem.head_dim + 1), unit);
   double size = t + error;
   if (problem.softcap > 0) {
     error += 7 * unit * problem.softcap;

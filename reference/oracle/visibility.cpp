@@ -9,13 +9,13 @@
 namespace attest {
 
 Index query_length(const Problem& problem, Index b) {
-  if (problem.query_lengths.empty()) return problem.queries;
-  return problem.query_lengths[static_cast<std::size_t>(b)];
+  if (problem.seqlens_q.empty()) return problem.seqlen_q;
+  return problem.seqlens_q[static_cast<std::size_t>(b)];
 }
 
 Index key_length(const Problem& problem, Index b) {
-  if (problem.key_lengths.empty()) return problem.keys;
-  return problem.key_lengths[static_cast<std::size_t>(b)];
+  if (problem.seqlens_kv.empty()) return problem.seqlen_kv;
+  return problem.seqlens_kv[static_cast<std::size_t>(b)];
 }
 
 Index diagonal(const Problem& problem, Index b) {

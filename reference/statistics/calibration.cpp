@@ -20,9 +20,9 @@ using Patterns = std::vector<std::uint32_t>;
 bool repeats_a_column(const Problem& p, const Values& values) {
   for (Index b = 0; b < p.batch; ++b) {
     if (key_length(p, b) == 0) continue;
-    for (Index h = 0; h < p.kv_heads; ++h) {
+    for (Index h = 0; h < p.num_heads_kv; ++h) {
       std::set<Patterns> columns;
-      for (Index c = 0; c < p.v_depth; ++c) {
+      for (Index c = 0; c < p.head_dim_v; ++c) {
         Patterns column;
         for (Index j = 0; j < key_length(p, b); ++j) {
           column.push_back(values.v.bits(values.v.offset(b, h, j, c)));
@@ -36,14 +36,14 @@ bool repeats_a_column(const Problem& p, const Values& values) {
 
 /// Two rows of q that read the same keys: the row of one is the row of the other.
 bool repeats_a_query(const Problem& p, const Values& values) {
-  const Index group = p.query_heads / p.kv_heads;
+  const Index group = p.num_heads_q / p.num_heads_kv;
   for (Index b = 0; b < p.batch; ++b) {
-    for (Index kv_head = 0; kv_head < p.kv_heads; ++kv_head) {
+    for (Index kv_head = 0; kv_head < p.num_heads_kv; ++kv_head) {
       std::set<Patterns> rows;
       for (Index h = kv_head * group; h < (kv_head + 1) * group; ++h) {
         for (Index i = 0; i < query_length(p, b); ++i) {
           Patterns row;
-          for (Index c = 0; c < p.depth; ++c) {
+          for (Index c = 0; c < p.head_dim; ++c) {
             row.push_back(values.q.bits(values.q.offset(b, h, i, c)));
           }
           if (!rows.insert(std::move(row)).second) return true;

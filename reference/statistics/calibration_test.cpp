@@ -43,7 +43,7 @@ TEST(Calibration, RightKernelsOfEveryFormatAndLength) {
     for (bool positive : {false, true}) {
       for (Index keys : {16, 64, 256, 1024}) {
         Problem p = kernel.problem;
-        p.keys = keys;
+        p.seqlen_kv = keys;
         const Values values = drawn(p, positive, static_cast<std::uint64_t>(keys));
         ZTally tally;
         tally.add(p, values, kernel.path, modelled(p, values, kernel.path));
@@ -91,28 +91,29 @@ const Feature kFeatures[] = {
     {"mask", [](Problem& p, PrecisionPath&) { p.mask = true; }},
     {"grouped heads",
      [](Problem& p, PrecisionPath&) {
-       p.query_heads = 4;
-       p.queries = 16;
+       p.num_heads_q = 4;
+       p.seqlen_q = 16;
      }},
     {"3 splits",
      [](Problem& p, PrecisionPath& path) {
-       p.splits = 3;
-       path.part = kEvenParts;
+       p.num_splits = 3;
+       path.split_size = kEvenSplits;
      }},
     {"4 streams, falling, 4 lanes",
      [](Problem&, PrecisionPath& path) {
-       path.streams = 4;
-       path.block = path.key_block = 8;
-       path.falling = true;
-       path.sum_lanes = 4;
+       path.interleaved_accumulators = 4;
+       path.kv_block = path.keys_per_rescale = 8;
+       path.kv_blocks_descending = true;
+       path.partial_row_sums = 4;
      }},
-    {"lazy reference", [](Problem&, PrecisionPath& path) { path.lazy = 8; }},
-    {"row sum of the cast P", [](Problem&, PrecisionPath& path) { path.sums_cast = true; }},
+    {"lazy reference", [](Problem&, PrecisionPath& path) { path.rescale_threshold_log2 = 8; }},
+    {"row sum of the cast P",
+     [](Problem&, PrecisionPath& path) { path.row_sum_of_rounded_p = true; }},
     {"e4m3 cache with scales",
      [](Problem& p, PrecisionPath& path) {
        p.cache = e4m3;
        p.scales = Scales::token;
-       path.scales_in_p = true;
+       path.v_scale_in_p = true;
      }},
     {"i8 cache with scales",
      [](Problem& p, PrecisionPath&) {
@@ -144,9 +145,9 @@ TEST(Calibration, ManyRowsShowNoBias) {
     ZTally tally;
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
       Problem p = kernel.problem;
-      p.queries = 512;
-      p.keys = 48;
-      p.v_depth = 32;
+      p.seqlen_q = 512;
+      p.seqlen_kv = 48;
+      p.head_dim_v = 32;
       const Values values = drawn(p, seed % 2 == 0, seed);
       tally.add(p, values, kernel.path, modelled(p, values, kernel.path));
     }
@@ -229,7 +230,7 @@ TEST(Calibration, NothingIsSaidOfShortRowsNorOfFewBits) {
   ZTally few;
   few.add(p, values, cell_path(bf16, 0, 32), Tensor(f32, {1, 1, 4, 64}));
   EXPECT_FALSE(few.summary());
-  p.keys = 64;
+  p.seqlen_kv = 64;
   values = drawn(p, false, 2);
   ZTally coarse;
   coarse.add(p, values, cell_path(e4m3, 0, 32), Tensor(f32, {1, 1, 4, 64}));

@@ -19,18 +19,18 @@ struct TestCell {
 };
 
 inline Problem cell_problem(Format input, Format output, Index rows, Index keys) {
-  return {.queries = rows,
-          .keys = keys,
-          .depth = 64,
-          .v_depth = 64,
+  return {.seqlen_q = rows,
+          .seqlen_kv = keys,
+          .head_dim = 64,
+          .head_dim_v = 64,
           .input = input,
           .output = output,
-          .scale = default_scale(64)};
+          .softmax_scale = default_scale(64)};
 }
 
 inline PrecisionPath cell_path(Format p_format, Index tensor_step, Index block) {
-  PrecisionPath path{.p_format = p_format, .key_block = block, .tensor_step = tensor_step};
-  path.block = block;
+  PrecisionPath path{.p_format = p_format, .keys_per_rescale = block, .tensor_step = tensor_step};
+  path.kv_block = block;
   path.in_order = true;
   return path;
 }
@@ -48,7 +48,7 @@ inline Values drawn(const Problem& p, bool positive, std::uint64_t seed) {
 }
 
 inline Tensor tensor_of(const Problem& p, const std::vector<double>& o) {
-  Tensor tensor(p.output, {p.batch, p.query_heads, p.queries, p.v_depth});
+  Tensor tensor(p.output, {p.batch, p.num_heads_q, p.seqlen_q, p.head_dim_v});
   for (std::size_t at = 0; at < o.size(); ++at) tensor.set(static_cast<Index>(at), o[at]);
   return tensor;
 }

@@ -50,7 +50,7 @@ Growth growth_of(const std::vector<double>& changes, double rate) {
   }
   growth.chance = coin_tail(growth.grown, growth.changed);
   growth.chance_shrunk = coin_tail(growth.changed - growth.grown, growth.changed);
-  growth.needed = coin_limit(rate, growth.rows);
+  growth.needed = binomial_critical_value(rate, growth.rows);
   growth.least = least_shift(changes, growth.needed);
   return growth;
 }

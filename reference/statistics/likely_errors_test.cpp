@@ -26,7 +26,7 @@ TEST(LikelyErrors, ItsTruthIsTheOracles) {
   int rows = 0;
   for (int round = 0; round < 400; ++round) {
     Problem p = random_problem(random, 9);
-    if (std::fabs(p.scale) > 4) p.scale = default_scale(p.depth);
+    if (std::fabs(p.softmax_scale) > 4) p.softmax_scale = default_scale(p.head_dim);
     const Values values = random_values(p, random);
     const Truth truth = exact_attention(p, values);
     const LikelyErrors likely = likely_errors(p, values, {});
@@ -40,7 +40,7 @@ TEST(LikelyErrors, ItsTruthIsTheOracles) {
       }
     }
     for (std::size_t at = 0; at < truth.o.size(); ++at) {
-      const LikelyRow& row = likely.rows[at / static_cast<std::size_t>(p.v_depth)];
+      const LikelyRow& row = likely.rows[at / static_cast<std::size_t>(p.head_dim_v)];
       if (row.keys == 0) continue;
       ++rows;
       // Logits in double are off by a few 2^-53 of themselves: those of 400 Problems stay below
@@ -54,7 +54,7 @@ TEST(LikelyErrors, ItsTruthIsTheOracles) {
 
 /// One query of two keys: weights 1 and exp(-1), values 1 and -1 (first column), 1 (second).
 struct TwoKeys {
-  Problem p{.keys = 2, .depth = 1, .v_depth = 2};
+  Problem p{.seqlen_kv = 2, .head_dim = 1, .head_dim_v = 2};
   Values values = zero_values(p);
   TwoKeys() {
     values.q.set(0, 1);
@@ -83,7 +83,7 @@ TEST(LikelyErrors, ACastMovesTheKeysThatAreRounded) {
 TEST(LikelyErrors, ARowSumOfCastWeightsMovesOnlyDifferences) {
   const TwoKeys two;
   PrecisionPath path{.p_format = Format::bf16};
-  path.sums_cast = true;
+  path.row_sum_of_rounded_p = true;
   const LikelyErrors likely = likely_errors(two.p, two.values, path);
   const double weight = std::exp(-1), share = weight / (1 + weight);
   const double away = -1 - (1 - 2 * share);
@@ -102,10 +102,11 @@ TEST(LikelyErrors, OutputsAreRoundedInTheirOwnUlp) {
 
 TEST(LikelyErrors, ResponsesAreDerivatives) {
   std::mt19937_64 random(3);
-  const Problem p{.queries = 3, .keys = 20, .depth = 8, .v_depth = 5, .scale = 0.5F};
+  const Problem p{
+      .seqlen_q = 3, .seqlen_kv = 20, .head_dim = 8, .head_dim_v = 5, .softmax_scale = 0.5F};
   const Values values = random_values(p, random);
   Problem sharper = p;
-  sharper.scale *= 1 + 0x1p-12F;
+  sharper.softmax_scale *= 1 + 0x1p-12F;
   const LikelyErrors likely = likely_errors(p, values, {});
   const LikelyErrors moved = likely_errors(sharper, values, {});
   for (std::size_t row = 0; row < 3; ++row) {
@@ -141,7 +142,7 @@ TEST(LikelyErrors, ColumnsShareTheErrorOfAWeight) {
 }
 
 TEST(LikelyErrors, RowsWithoutKeysOrFiniteNumbersAreNotModelled) {
-  Problem p{.queries = 3, .keys = 4, .depth = 2, .v_depth = 2};
+  Problem p{.seqlen_q = 3, .seqlen_kv = 4, .head_dim = 2, .head_dim_v = 2};
   p.mask = true;
   std::mt19937_64 random(4);
   Values values = random_values(p, random);

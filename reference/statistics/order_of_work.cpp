@@ -19,9 +19,10 @@ Index part_length(const PrecisionPath& path, Index splits, Index keys) {
 std::vector<Blocks> order_of_work(const PrecisionPath& path, Index splits, Index keys,
                                   const std::vector<Index>& seen) {
   const Index part = part_length(path, splits, keys);
-  const Index keys_of_block = path.block > 0 ? path.block : path.key_block;
-  const Index length = keys_of_block > 1 || path.block == 1 ? std::min(keys_of_block, part) : part;
-  const auto streams = static_cast<std::size_t>(std::max<Index>(1, path.streams));
+  const Index keys_of_block = path.kv_block > 0 ? path.kv_block : path.keys_per_rescale;
+  const Index length =
+      keys_of_block > 1 || path.kv_block == 1 ? std::min(keys_of_block, part) : part;
+  const auto streams = static_cast<std::size_t>(std::max<Index>(1, path.interleaved_accumulators));
   std::vector<Blocks> states;
   for (auto key = seen.begin(); key != seen.end();) {
     const Index start = *key / part * part;
@@ -30,14 +31,15 @@ std::vector<Blocks> order_of_work(const PrecisionPath& path, Index splits, Index
     std::vector<Blocks> of_part(streams);
     while (key != stop) {
       const Index number = (*key - start) / length;
-      const auto turn = static_cast<std::size_t>(path.falling ? last - number : number);
+      const auto turn =
+          static_cast<std::size_t>(path.kv_blocks_descending ? last - number : number);
       Block block{start + number * length, {}};
       for (; key != stop && (*key - start) / length == number; ++key) block.keys.push_back(*key);
       of_part[turn % streams].push_back(std::move(block));
     }
     for (Blocks& blocks : of_part) {
       if (blocks.empty()) continue;
-      if (path.falling) std::reverse(blocks.begin(), blocks.end());
+      if (path.kv_blocks_descending) std::reverse(blocks.begin(), blocks.end());
       states.push_back(std::move(blocks));
     }
   }

@@ -30,28 +30,30 @@ std::vector<Index> first(Index count) {
 
 TEST(OrderOfWork, BlocksAreOfThePartAndOnlyWhatIsSeenIsIn) {
   EXPECT_EQ(order({}, 1, 5, first(5)), "0 1 2 3 4 ");
-  EXPECT_EQ(order({.block = 2}, 1, 5, first(5)), "0 1 | 2 3 | 4 ");
-  EXPECT_EQ(order({.block = 2}, 1, 9, {1, 6, 7}), "1 | 6 7 ");
-  EXPECT_EQ(order({.key_block = 3}, 1, 5, first(5)), "0 1 2 | 3 4 ");
-  EXPECT_EQ(order({.block = 2}, 1, 0, {}), "");
+  EXPECT_EQ(order({.kv_block = 2}, 1, 5, first(5)), "0 1 | 2 3 | 4 ");
+  EXPECT_EQ(order({.kv_block = 2}, 1, 9, {1, 6, 7}), "1 | 6 7 ");
+  EXPECT_EQ(order({.keys_per_rescale = 3}, 1, 5, first(5)), "0 1 2 | 3 4 ");
+  EXPECT_EQ(order({.kv_block = 2}, 1, 0, {}), "");
 }
 
 TEST(OrderOfWork, TheLastBlockComesFirstAndStreamsTakeTurns) {
-  EXPECT_EQ(order({.block = 2, .falling = true}, 1, 5, first(5)), "4 | 2 3 | 0 1 ");
-  EXPECT_EQ(order({.block = 1, .streams = 2}, 1, 5, first(5)), "0 | 2 | 4 || 1 | 3 ");
-  EXPECT_EQ(order({.block = 1, .streams = 2, .falling = true}, 1, 5, first(5)),
+  EXPECT_EQ(order({.kv_block = 2, .kv_blocks_descending = true}, 1, 5, first(5)), "4 | 2 3 | 0 1 ");
+  EXPECT_EQ(order({.kv_block = 1, .interleaved_accumulators = 2}, 1, 5, first(5)),
+            "0 | 2 | 4 || 1 | 3 ");
+  EXPECT_EQ(order({.kv_block = 1, .interleaved_accumulators = 2, .kv_blocks_descending = true}, 1,
+                  5, first(5)),
             "4 | 2 | 0 || 3 | 1 ");
 }
 
 TEST(OrderOfWork, PartsAreEvenOrPowersOfTwoOrOfALength) {
-  EXPECT_EQ(order({.part = kEvenParts}, 2, 5, first(5)), "0 1 2 || 3 4 ");
-  EXPECT_EQ(order({.part = kPowerOfTwoParts}, 2, 5, first(5)), "0 1 2 3 || 4 ");
-  EXPECT_EQ(order({.part = 2}, 3, 5, first(5)), "0 1 || 2 3 || 4 ");
-  EXPECT_EQ(order({.block = 4, .part = 3}, 2, 5, first(5)), "0 1 2 || 3 4 ");
+  EXPECT_EQ(order({.split_size = kEvenSplits}, 2, 5, first(5)), "0 1 2 || 3 4 ");
+  EXPECT_EQ(order({.split_size = kPowerOfTwoSplits}, 2, 5, first(5)), "0 1 2 3 || 4 ");
+  EXPECT_EQ(order({.split_size = 2}, 3, 5, first(5)), "0 1 || 2 3 || 4 ");
+  EXPECT_EQ(order({.kv_block = 4, .split_size = 3}, 2, 5, first(5)), "0 1 2 || 3 4 ");
 }
 
 TEST(OrderOfWork, AGroupOfATensorCoreIsCountedFromTheBlock) {
-  const auto states = order_of_work({.block = 4}, 1, 8, {5, 6});
+  const auto states = order_of_work({.kv_block = 4}, 1, 8, {5, 6});
   ASSERT_EQ(states.size(), 1U);
   EXPECT_EQ(states[0][0].first, 4);
 }

@@ -41,7 +41,7 @@ class RowModel {
         problem_(head.problem),
         path_(head.path),
         place_(place),
-        width_(static_cast<std::size_t>(head.problem.v_depth)) {}
+        width_(static_cast<std::size_t>(head.problem.head_dim_v)) {}
 
   bool see();  // false when there is nothing to model
   Gathered gather();
@@ -90,10 +90,10 @@ bool RowModel::see() {
 void RowModel::score() {
   std::vector<Key>& keys = row_.keys;
   const auto first = static_cast<std::size_t>(keys.front().j);
-  const auto depth = static_cast<std::size_t>(problem_.depth);
+  const auto head_dim = static_cast<std::size_t>(problem_.head_dim);
   Chains chains(static_cast<std::size_t>(keys.back().j) + 1 - first);
   std::vector<Factor> factors;
-  for (std::size_t c = 0; c < depth; ++c) {
+  for (std::size_t c = 0; c < head_dim; ++c) {
     const double q = head_.values.q.at(place_.b, place_.h, place_.i, static_cast<Index>(c));
     const std::size_t at = c * head_.k.lanes + first;
     factors.push_back({q, last_bit(q), head_.k.number.data() + at, head_.k.last.data() + at});
@@ -102,8 +102,8 @@ void RowModel::score() {
     for (const Factor& factor : factors) chains.add(factor);
   } else {
     const auto step = static_cast<std::size_t>(head_.scores->step);
-    for (std::size_t c = 0; c < depth; c += step) {
-      chains.step(std::span(factors).subspan(c, std::min(step, depth - c)), *head_.scores,
+    for (std::size_t c = 0; c < head_dim; c += step) {
+      chains.step(std::span(factors).subspan(c, std::min(step, head_dim - c)), *head_.scores,
                   head_.q_least, head_.k.least);
     }
   }
@@ -116,7 +116,7 @@ void RowModel::score() {
 Key RowModel::scored(Index j, double x, double mean, double variance) const {
   const Values& values = head_.values;
   const double scale =
-      static_cast<double>(problem_.scale) * head_.k_scale[static_cast<std::size_t>(j)];
+      static_cast<double>(problem_.softmax_scale) * head_.k_scale[static_cast<std::size_t>(j)];
   Key key{.j = j, .product = scale * x};
   key.logit = key.product;
   key.mean = scale * mean;
@@ -133,10 +133,10 @@ Key RowModel::scored(Index j, double x, double mean, double variance) const {
     key.logit += values.bias->at(place_.b, place_.h, place_.i, j);
     key.variance += rounding(key.logit);
   }
-  if (values.slopes) {
+  if (values.alibi_slopes) {
     const auto distance =
         static_cast<double>(std::abs(place_.i + diagonal(problem_, place_.b) - j));
-    const double alibi = values.slopes->at(place_.h) * distance;
+    const double alibi = values.alibi_slopes->at(place_.h) * distance;
     key.logit -= alibi;
     key.variance += rounding(key.logit) + rounding(alibi);
   }
@@ -167,8 +167,8 @@ void RowModel::raise(State& state, double reference) {
 /// The weight of a key in a state's reference, cast, and into a lane of the row sum.
 void RowModel::weigh(State& state, Key& key, std::size_t lane) const {
   const double distance = state.reference - key.logit, weight = std::exp(-distance);
-  const bool joins = path_.scales_in_p || head_.weighted;
-  const double scale = head_.v_scale_of(key.j), shift = std::exp2(path_.p_shift);
+  const bool joins = path_.v_scale_in_p || head_.weighted;
+  const double scale = head_.v_scale_of(key.j), shift = std::exp2(path_.p_scale_log2);
   const double shifted = weight * (joins ? scale : 1) * shift;
   const Format format = path_.p_format;
   key.variance += exponential(distance);
@@ -184,8 +184,8 @@ void RowModel::weigh(State& state, Key& key, std::size_t lane) const {
       key.cast_variance = rounding(format, shifted) / (shifted * shifted);
     }
   }
-  key.cast_in_sum = path_.sums_cast && shifted == weight * shift;
-  if (path_.sums_cast && !key.cast_in_sum && !key.exact && format != Format::f32) {
+  key.cast_in_sum = path_.row_sum_of_rounded_p && shifted == weight * shift;
+  if (path_.row_sum_of_rounded_p && !key.cast_in_sum && !key.exact && format != Format::f32) {
     key.sum_cast_variance = rounding(format, weight * shift) / (weight * weight * shift * shift);
   }
   key.weight = shifted;
@@ -222,7 +222,7 @@ void RowModel::add_values(State& state, const Block& block) {
 void RowModel::meet(State& state, const Block& block) {
   double top = -kInfinity;
   for (Index j : block.keys) top = std::max(top, key(j).logit);
-  const bool lazily = (top - state.reference) / std::numbers::ln2 <= path_.lazy;
+  const bool lazily = (top - state.reference) / std::numbers::ln2 <= path_.rescale_threshold_log2;
   if (top > state.reference && !lazily) raise(state, top);
   for (Index j : block.keys) {
     weigh(state, key(j), static_cast<std::size_t>(j - block.first) % state.sums.size());
@@ -233,10 +233,10 @@ void RowModel::meet(State& state, const Block& block) {
 Gathered RowModel::gather() {
   std::vector<Index> seen;
   for (const Key& key : row_.keys) seen.push_back(key.j);
-  const auto lanes = static_cast<std::size_t>(std::max<Index>(1, path_.sum_lanes));
+  const auto lanes = static_cast<std::size_t>(std::max<Index>(1, path_.partial_row_sums));
   std::vector<State> states;
   for (const Blocks& blocks :
-       order_of_work(path_, problem_.splits, key_length(problem_, place_.b), seen)) {
+       order_of_work(path_, problem_.num_splits, key_length(problem_, place_.b), seen)) {
     State state(width_, lanes);
     for (const Block& block : blocks) meet(state, block);
     states.push_back(std::move(state));
@@ -270,7 +270,7 @@ void RowModel::join(const std::vector<State>& states) {
       if (sum != lane) sum_variance += rounding(sum);
     }
     double common = exponential(row_.reference - state.reference);
-    if (problem_.splits > 1) {  // by their LSE
+    if (problem_.num_splits > 1) {  // by their LSE
       const double lse = state.reference + std::log(sum);
       common += 2 * rounding(lse) + path_.log_error * path_.log_error;
     }
@@ -307,18 +307,18 @@ Head::Head(const Problem& p, const Values& all, const PrecisionPath& declared, I
   q_least = smallest_normal(q_operand(p));
   p_least = smallest_normal(p_operand(p, path));
   const Index count = key_length(p, b);
-  k = sized(static_cast<std::size_t>(p.depth), static_cast<std::size_t>(count),
+  k = sized(static_cast<std::size_t>(p.head_dim), static_cast<std::size_t>(count),
             smallest_normal(k_operand(p)));
-  v = sized(static_cast<std::size_t>(count), static_cast<std::size_t>(p.v_depth),
+  v = sized(static_cast<std::size_t>(count), static_cast<std::size_t>(p.head_dim_v),
             smallest_normal(v_operand(p, path)));
   for (Index j = 0; j < count; ++j) {
     k_scale.push_back(scale_at(values.k_scales, b, kv_head, j));
     v_scale.push_back(scale_at(values.v_scales, b, kv_head, j));
-    for (Index c = 0; c < p.depth; ++c) {
+    for (Index c = 0; c < p.head_dim; ++c) {
       put(k, static_cast<std::size_t>(c * count + j), values.k.at(b, kv_head, j, c));
     }
-    for (Index c = 0; c < p.v_depth; ++c) {
-      put(v, static_cast<std::size_t>(j * p.v_depth + c), values.v.at(b, kv_head, j, c));
+    for (Index c = 0; c < p.head_dim_v; ++c) {
+      put(v, static_cast<std::size_t>(j * p.head_dim_v + c), values.v.at(b, kv_head, j, c));
     }
   }
 }

@@ -17,7 +17,7 @@ struct Head {
   Head(const Problem& problem, const Values& values, const PrecisionPath& path, Index b,
        Index kv_head, Index tensor_step);
   const double* v_row(Index j) const {
-    return v.number.data() + static_cast<std::size_t>(j * problem.v_depth);
+    return v.number.data() + static_cast<std::size_t>(j * problem.head_dim_v);
   }
   double v_scale_of(Index j) const { return v_scale[static_cast<std::size_t>(j)]; }
 
@@ -25,8 +25,8 @@ struct Head {
   const Values& values;
   const PrecisionPath& path;
   std::optional<TensorCore> scores, weighted;  // what adds q.k and P V; nothing: f32 operations
-  Lanes k;                                     // (depth, keys), as stored
-  Lanes v;                                     // (keys, v_depth), as stored
+  Lanes k;                                     // (head_dim, keys), as stored
+  Lanes v;                                     // (keys, head_dim_v), as stored
   double q_least = 0, p_least = 0;             // see Lanes::least
   std::vector<double> k_scale, v_scale;
 };

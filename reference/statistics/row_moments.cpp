@@ -47,7 +47,7 @@ class Moments {
   Moments(const Head& head, const Gathered& row, double* o, double* mean, double* variance)
       : head_(head),
         row_(row),
-        width_(static_cast<std::size_t>(head.problem.v_depth)),
+        width_(static_cast<std::size_t>(head.problem.head_dim_v)),
         o_(o),
         mean_(mean),
         variance_(variance),
@@ -251,7 +251,7 @@ double spread(const Gathered& row) {
 
 void add_moments(const Head& head, const Gathered& gathered, std::size_t row, std::uint64_t seed,
                  LikelyErrors& all) {
-  const std::size_t width = static_cast<std::size_t>(head.problem.v_depth), at = row * width;
+  const std::size_t width = static_cast<std::size_t>(head.problem.head_dim_v), at = row * width;
   Moments moments(head, gathered, all.o.data() + at, all.mean.data() + at,
                   all.variance.data() + at);
   moments.elements();

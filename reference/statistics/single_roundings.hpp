@@ -36,7 +36,7 @@ inline double beyond_rounding(double error) {
 /// The declared error of dividing by the row sum: parts of a split row are divided before they are
 /// combined, and once more after.
 inline double division_error(const Problem& problem, const PrecisionPath& path) {
-  return beyond_rounding(path.division_error) * (problem.splits > 1 ? 2 : 1);
+  return beyond_rounding(path.division_error) * (problem.num_splits > 1 ? 2 : 1);
 }
 
 /// Of an operation with a declared error: of numbers that are within it none vary more than those

@@ -46,9 +46,9 @@ void ErrorTally::add(const Problem& p, const Values& values, const Tensor& o,
   for (Index b = 0; b < p.batch; ++b) {
     for (Index i = 0; i < query_length(p, b); ++i) {
       if (!sees_a_key(p, values, b, i)) continue;
-      for (Index h = 0; h < p.query_heads; ++h) {
+      for (Index h = 0; h < p.num_heads_q; ++h) {
         double size = 0, offset = 0, inward = 0, square = 0, count = 0;
-        for (Index c = 0; c < p.v_depth; ++c) {
+        for (Index c = 0; c < p.head_dim_v; ++c) {
           const Index at = o.offset(b, h, i, c);
           const double true_o = truth[static_cast<std::size_t>(at)], got = o.at(at);
           if (!std::isfinite(true_o) || !std::isfinite(got)) {

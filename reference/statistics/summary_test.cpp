@@ -13,7 +13,7 @@ namespace {
 
 /// Two rows of four columns that see one key.
 Problem small() {
-  return {.queries = 2, .keys = 1, .depth = 1, .v_depth = 4, .output = Format::bf16};
+  return {.seqlen_q = 2, .seqlen_kv = 1, .head_dim = 1, .head_dim_v = 4, .output = Format::bf16};
 }
 
 TEST(Summary, CountsErrorsInUlpsOfTheElementAndOfTheRow) {
@@ -42,8 +42,8 @@ TEST(Summary, CountsErrorsInUlpsOfTheElementAndOfTheRow) {
 
 TEST(Summary, QuantilesAreRanks) {
   Problem p = small();
-  p.v_depth = 200;
-  p.queries = 1;
+  p.head_dim_v = 200;
+  p.seqlen_q = 1;
   p.output = Format::f32;
   Tensor o(p.output, {1, 1, 1, 200});
   const std::vector<double> truth(200, 1.0);
@@ -72,7 +72,7 @@ TEST(Summary, WhatIsNotFiniteIsCountedAndEntersNothing) {
 TEST(Summary, RowsThatNobodyJudgesAreLeftOut) {
   Problem p = small();
   p.mask = true;
-  p.query_lengths = {1};
+  p.seqlens_q = {1};
   Values values = zero_values(p);
   Tensor o(p.output, {1, 1, 2, 4});
   ErrorTally tally;

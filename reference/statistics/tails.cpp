@@ -31,7 +31,7 @@ double coin_tail(int heads, int tosses) {
   return boost::math::cdf(complement(boost::math::binomial(tosses, 0.5), heads - 1));
 }
 
-int coin_limit(double p, int tosses) {
+int binomial_critical_value(double p, int tosses) {
   int none = 0, enough = tosses + 1;  // the tail falls as heads rise
   while (enough - none > 1) {
     const int heads = none + (enough - none) / 2;

@@ -15,7 +15,7 @@ double student_limit(double p, double degrees);
 /// P(x >= heads) of as many tosses of a fair coin. Domain: 0 <= heads <= tosses.
 double coin_tail(int heads, int tosses);
 /// The least number of heads with that tail or less; tosses + 1: there is none. Domain: 0 < p < 1.
-int coin_limit(double p, int tosses);
+int binomial_critical_value(double p, int tosses);
 /// How likely a head must be for `heads` or more to come up with probability `power`. Domain:
 /// 0 < heads <= tosses, 0 < power < 1.
 double share_for(int heads, int tosses, double power);

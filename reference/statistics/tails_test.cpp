@@ -27,11 +27,11 @@ TEST(Tails, LimitsHaveTheirTails) {
 }
 
 TEST(Tails, CoinsHaveLimitsAndShares) {
-  EXPECT_EQ(coin_limit(0.06, 10), 8);  // 56 / 1024, where 7 or more are 176 / 1024
-  EXPECT_EQ(coin_limit(0.05, 10), 9);
-  EXPECT_EQ(coin_limit(0x1p-16, 16), 16);
-  EXPECT_EQ(coin_limit(0x0.ffp-16, 16), 17) << "all heads are not enough";
-  EXPECT_EQ(coin_limit(0.5, 0), 1);
+  EXPECT_EQ(binomial_critical_value(0.06, 10), 8);  // 56 / 1024, where 7 or more are 176 / 1024
+  EXPECT_EQ(binomial_critical_value(0.05, 10), 9);
+  EXPECT_EQ(binomial_critical_value(0x1p-16, 16), 16);
+  EXPECT_EQ(binomial_critical_value(0x0.ffp-16, 16), 17) << "all heads are not enough";
+  EXPECT_EQ(binomial_critical_value(0.5, 0), 1);
   EXPECT_NEAR(share_for(3, 3, 0.125), 0.5, 1e-12);
   EXPECT_NEAR(share_for(8, 10, 56.0 / 1024), 0.5, 1e-12);
   EXPECT_NEAR(share_for(1, 10, 0.9), 1 - std::pow(0.1, 0.1), 1e-12);

@@ -57,7 +57,7 @@ void ZTally::add(const Problem& problem, const PrecisionPath& path, const Tensor
 void ZTally::add_row(const Problem& problem, const Tensor& o, const LikelyErrors& likely,
                      std::size_t row) {
   ++seen_rows_;
-  const auto width = static_cast<std::size_t>(problem.v_depth);
+  const auto width = static_cast<std::size_t>(problem.head_dim_v);
   double largest = 0, squares = 0, largest_z = 0;
   std::array<double, kDirections> sums{};
   for (std::size_t at = row * width; at < (row + 1) * width; ++at) {
@@ -73,7 +73,7 @@ void ZTally::add_row(const Problem& problem, const Tensor& o, const LikelyErrors
   const LikelyRow& model = likely.rows[row];
   if (!std::isfinite(squares) || !calibrated(model, largest, problem.output)) return;
   ++rows_;
-  elements_ += problem.v_depth;
+  elements_ += problem.head_dim_v;
   largest_ = std::max(largest_, largest_z);
   squares_.push_back(squares / static_cast<double>(width));
   for (std::size_t n = 0; n < kDirections; ++n) {

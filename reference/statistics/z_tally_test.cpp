@@ -73,7 +73,7 @@ Tensor biased(const Problem& p, const Values& values, const PrecisionPath& path,
   model.exact = only(Stage::output_cast);
   Problem asked = p;
   if (bias == Bias::scale)
-    asked.scale = static_cast<float>(static_cast<double>(p.scale) * (1 + size));
+    asked.softmax_scale = static_cast<float>(static_cast<double>(p.softmax_scale) * (1 + size));
   std::vector<double> o = model_attention(asked, values, path, model).o;
   for (double& element : o) {
     if (bias == Bias::weights) element *= 1 + size;
@@ -162,7 +162,7 @@ TEST(ZTally, RightKernelsRaiseNoAlarmAndZIsStandardNormal) {
   for (std::uint64_t seed = 0; seed < tensors; ++seed) {
     const Format format = seed % 3 == 0 ? f32 : seed % 3 == 1 ? bf16 : f16;
     Problem p = cell_problem(format, format, 24, 40);
-    p.depth = 32;
+    p.head_dim = 32;
     const PrecisionPath path = cell_path(format, format == f32 ? 0 : 8, 16);
     const Values values = drawn(p, seed % 2 == 0, seed);
     const ZSummary z = judged(p, values, path, modelled(p, values, path));
@@ -184,8 +184,8 @@ TEST(ZTally, NoKernelWithinItsDeclarationRaisesAnAlarm) {
   int judged_count = 0;
   for (int round = 0; round < 700; ++round) {
     Problem p = cell_problem(round % 3 == 0 ? f32 : bf16, round % 2 == 0 ? f32 : bf16, 24, 60);
-    p.depth = p.v_depth = 32;
-    p.splits = round % 4 == 0 ? 3 : 1;
+    p.head_dim = p.head_dim_v = 32;
+    p.num_splits = round % 4 == 0 ? 3 : 1;
     const PrecisionPath path = random_path(p, random);
     Model model;
     model.freedom = random_freedom(path, random);
@@ -210,7 +210,7 @@ TEST(ZTally, NoProblemRaisesAFalseAlarmAndZIsStandardNormal) {
   double squares = 0, count = 0;
   for (int round = 0; round < 700; ++round) {
     Problem p = random_problem(random, 48);
-    if (std::fabs(p.scale) > 1) p.scale = default_scale(p.depth);
+    if (std::fabs(p.softmax_scale) > 1) p.softmax_scale = default_scale(p.head_dim);
     const PrecisionPath path = random_path(p, random);
     Model model;
     model.freedom = random_freedom(path, random);
@@ -242,7 +242,7 @@ TEST(ZTally, AScaleThatIsRoundedAlikeInEveryRowIsKnown) {
   p.cache = i8;
   p.scales = Scales::tensor;
   PrecisionPath path = cell_path(bf16, 0, 64);
-  path.scales_in_p = true;
+  path.v_scale_in_p = true;
   const Values values = drawn(p, false, 3);
   const Tensor o = modelled(p, values, path);
   EXPECT_EQ(alarms_of(judged(p, values, path, o)), "");
@@ -260,7 +260,7 @@ TEST(ZTally, AScaleThatIsRoundedAlikeInEveryRowIsKnown) {
 TEST(ZTally, RowsThatShareTheirWeightsAreDeclined) {
   Problem p = cell_problem(bf16, bf16, 64, 128);
   p.alibi = p.causal = true;
-  p.scale = 1e-6F;
+  p.softmax_scale = 1e-6F;
   const Values values = drawn(p, false, 3);
   const PrecisionPath path = cell_path(bf16, 0, 64);
   ZTally tally;

@@ -53,7 +53,7 @@ TEST_F(CommandLine, UnknownWordsAreRefusedWithTheNearest) {
   refuses("replay 'q=1x1x1x1 kv=1x1x1' --subject skeleton --schedule drawn", {"--schedule"});
   refuses("run --numerics drawn -- /bin/true", {"--numerics"});
   refuses("list fils", {"did you mean 'fills'?"});
-  refuses("footprint --layers 1 --kv-heads 1 --depth 1 --tokens 1 --format bf1",
+  refuses("footprint --layers 1 --num-heads-kv 1 --head-dim 1 --tokens 1 --format bf1",
           {"did you mean 'bf16'?"});
 }
 
@@ -262,7 +262,8 @@ TEST_F(CommandLine, OracleSaysHowManyDigitsItCertifies) {
 
 TEST_F(CommandLine, FootprintIsExact) {
   const Ran ran =
-      run("footprint --layers 61 --kv-heads 1 --depth 576 --v-depth 512 --tokens 131072 --batch 3 "
+      run("footprint --layers 61 --num-heads-kv 1 --head-dim 576 --head-dim-v 512 --tokens 131072 "
+          "--batch 3 "
           "--format e4m3");
   EXPECT_EQ(ran.exit_code, 0);
   EXPECT_NE(
@@ -271,10 +272,12 @@ TEST_F(CommandLine, FootprintIsExact) {
           "x 1 bytes (e4m3) = 26096959488 bytes"),
       std::string::npos)
       << ran.out;
-  EXPECT_NE(run("footprint --layers 2 --kv-heads 3 --depth 5 --tokens 7 --batch 11 --format f32")
-                .out.find(" = 18480 bytes"),
-            std::string::npos);
-  refuses("footprint --layers 4294967296 --kv-heads 4294967296 --depth 1 --tokens 1", {"2^64"});
+  EXPECT_NE(
+      run("footprint --layers 2 --num-heads-kv 3 --head-dim 5 --tokens 7 --batch 11 --format f32")
+          .out.find(" = 18480 bytes"),
+      std::string::npos);
+  refuses("footprint --layers 4294967296 --num-heads-kv 4294967296 --head-dim 1 --tokens 1",
+          {"2^64"});
 }
 
 TEST_F(CommandLine, MeasuresAGrid) {
@@ -346,8 +349,8 @@ TEST_F(CommandLine, ListsWhatItsCataloguesHold) {
   EXPECT_EQ(run("list formats").out.find("f32"), 0U);
   EXPECT_NE(run("list formats").out.find("i8    8 bits, in caches only\n"), std::string::npos);
   EXPECT_NE(run("list precision")
-                .out.find("key_block=KEYS               least number of keys between "
-                          "two rescales; 1: unknown; default 1, or block"),
+                .out.find("keys_per_rescale=KEYS              least number of keys between "
+                          "two rescales; 1: unknown; default 1, or kv_block"),
             std::string::npos);
 }
 

@@ -189,7 +189,7 @@ CommandWord judge_words(JudgeOptions& options) {
   return {
       .name = "judge",
       .what = "anybody's output, from any machine or framework, element by element",
-      .example = "attest judge out.safetensors --problem causal --path 'fa2 block=128'",
+      .example = "attest judge out.safetensors --problem causal --path 'fa2 kv_block=128'",
       .act = [&options] { return judge(options); },
       .options = {{.name = "what",
                    .what = "safetensors file: q, k, v, what else went in, and o or lse or both: "
@@ -266,22 +266,25 @@ CommandWord measure_words(MeasureCommand& options) {
 }
 
 CommandWord footprint_words(FootprintOptions& options) {
-  return {
-      .name = "footprint",
-      .what = "bytes of a KV cache, exactly, with the formula",
-      .example = "attest footprint --layers 32 --kv-heads 8 --depth 128 --tokens 8192",
-      .act = [&options] { return footprint(options); },
-      .options = {
-          {.name = "--layers", .what = "", .place = &options.layers, .required = true},
-          {.name = "--kv-heads", .what = "", .place = &options.kv_heads, .required = true},
-          {.name = "--depth",
-           .what = "width of K, and of V",
-           .place = &options.depth,
-           .required = true},
-          {.name = "--v-depth", .what = "width of V when it differs", .place = &options.v_depth},
-          {.name = "--tokens", .what = "", .place = &options.tokens, .required = true},
-          {.name = "--batch", .what = "", .place = &options.batch},
-          {.name = "--format", .what = "of the cache", .place = &options.format}}};
+  return {.name = "footprint",
+          .what = "bytes of a KV cache, exactly, with the formula",
+          .example = "attest footprint --layers 32 --num-heads-kv 8 --head-dim 128 --tokens 8192",
+          .act = [&options] { return footprint(options); },
+          .options = {{.name = "--layers", .what = "", .place = &options.layers, .required = true},
+                      {.name = "--num-heads-kv,--kv-heads",
+                       .what = "",
+                       .place = &options.num_heads_kv,
+                       .required = true},
+                      {.name = "--head-dim,--depth",
+                       .what = "width of K, and of V",
+                       .place = &options.head_dim,
+                       .required = true},
+                      {.name = "--head-dim-v,--v-depth",
+                       .what = "width of V when it differs",
+                       .place = &options.head_dim_v},
+                      {.name = "--tokens", .what = "", .place = &options.tokens, .required = true},
+                      {.name = "--batch", .what = "", .place = &options.batch},
+                      {.name = "--format", .what = "of the cache", .place = &options.format}}};
 }
 
 CommandWord run_words(RunCommand& options) {

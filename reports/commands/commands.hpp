@@ -110,8 +110,8 @@ int measure(const MeasureCommand& options);
 int measure_errors(const MeasureCommand& options);
 
 struct FootprintOptions {
-  Index layers = 1, kv_heads = 1, depth = 1, tokens = 1, batch = 1;
-  std::optional<Index> v_depth;  // absent: depth
+  Index layers = 1, num_heads_kv = 1, head_dim = 1, tokens = 1, batch = 1;
+  std::optional<Index> head_dim_v;  // absent: head_dim
   std::string format = "f16";
 };
 int footprint(const FootprintOptions& options);

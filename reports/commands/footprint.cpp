@@ -29,9 +29,9 @@ Format format_named(const std::string& word) {
 int footprint(const FootprintOptions& options) {
   CacheShape shape;
   shape.layers = options.layers;
-  shape.kv_heads = options.kv_heads;
-  shape.key_width = options.depth;
-  shape.value_width = options.v_depth.value_or(options.depth);
+  shape.num_heads_kv = options.num_heads_kv;
+  shape.key_width = options.head_dim;
+  shape.value_width = options.head_dim_v.value_or(options.head_dim);
   shape.tokens = options.tokens;
   shape.batch = options.batch;
   shape.format = format_named(options.format);

@@ -74,12 +74,12 @@ struct Answer {
   Answer(const TensorsFile& file, const std::string& name) {
     const Problem& p = file.problem;
     if (file.o) {
-      o = answer_of(*file.o, p.output, {p.batch, p.query_heads, p.queries, p.v_depth},
+      o = answer_of(*file.o, p.output, {p.batch, p.num_heads_q, p.seqlen_q, p.head_dim_v},
                     name + ": o");
     }
     if (file.lse) {
-      lse =
-          answer_of(*file.lse, Format::f32, {p.batch, p.query_heads, p.queries, 1}, name + ": lse");
+      lse = answer_of(*file.lse, Format::f32, {p.batch, p.num_heads_q, p.seqlen_q, 1},
+                      name + ": lse");
     }
   }
   Given given() const { return {o ? &*o : nullptr, lse ? &*lse : nullptr}; }
@@ -121,7 +121,7 @@ struct Work {
 bool fits_with_rows_first(const JudgeOptions& options, const TensorsFile& as_read) {
   try {
     const TensorsFile file = read_tensors_file(options.what, options.problem + " layout=bthd");
-    if (file.problem.queries == as_read.problem.queries) return false;  // its axes are said
+    if (file.problem.seqlen_q == as_read.problem.seqlen_q) return false;  // its axes are said
     return Work(file, options).holds();
   } catch (const Error&) {
     return false;
@@ -204,28 +204,31 @@ std::vector<std::string> explained(const JudgeOptions& options, const Work& work
 /// What a path says to no avail.
 std::vector<std::string> said_in_vain(const Problem& problem, const PrecisionPath& path) {
   std::vector<std::string> remarks, words;
-  if (path.part != 0 && problem.splits == 1) {
-    remarks.push_back(fmt::format(
-        "the path says part={}, but the problem says nothing of splits, so all keys are taken for "
-        "one part: say --problem splits=PARTS if the kernel split them",
-        print_part(path.part)));
+  if (path.split_size != 0 && problem.num_splits == 1) {
+    remarks.push_back(
+        fmt::format("the path says split_size={}, but the problem says nothing of splits, so all "
+                    "keys are taken for "
+                    "one part: say --problem splits=PARTS if the kernel split them",
+                    print_split_size(path.split_size)));
   }
-  if (path.block == 0) {
-    if (path.streams > 1) words.push_back(fmt::format("streams={}", path.streams));
-    if (path.falling) words.emplace_back("falling");
-    if (path.sum_lanes > 1) words.push_back(fmt::format("sum_lanes={}", path.sum_lanes));
+  if (path.kv_block == 0) {
+    if (path.interleaved_accumulators > 1)
+      words.push_back(fmt::format("interleaved_accumulators={}", path.interleaved_accumulators));
+    if (path.kv_blocks_descending) words.emplace_back("kv_blocks_descending");
+    if (path.partial_row_sums > 1)
+      words.push_back(fmt::format("partial_row_sums={}", path.partial_row_sums));
   }
   if (!words.empty()) {
     remarks.push_back(
-        fmt::format("the path says {}, which tells nothing without block=KEYS: with "
+        fmt::format("the path says {}, which tells nothing without kv_block=KEYS: with "
                     "that it would be judged more sharply",
                     joined(words, " ")));
   }
-  if (path.block > 0 && path.part == 0 && problem.splits > 1) {
+  if (path.kv_block > 0 && path.split_size == 0 && problem.num_splits > 1) {
     remarks.push_back(
-        fmt::format("the path says block={}, which tells nothing of split keys without "
-                    "part=: with that they would be judged more sharply",
-                    path.block));
+        fmt::format("the path says kv_block={}, which tells nothing of split keys without "
+                    "split_size=: with that they would be judged more sharply",
+                    path.kv_block));
   }
   return remarks;
 }
@@ -266,7 +269,7 @@ int judge(const JudgeOptions& options) {
   std::fflush(stdout);
   std::optional<Stage> stage;
   std::atomic<Index> heads_done = 0;
-  const Index heads = file.problem.batch * file.problem.query_heads;
+  const Index heads = file.problem.batch * file.problem.num_heads_q;
   stage.emplace(stderr, "what is accepted", Pieces{&heads_done, heads, "heads"});
   Work work(file, options, &heads_done);
   Judgement& judgement = work.judgement;

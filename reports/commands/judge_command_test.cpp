@@ -18,7 +18,7 @@ TEST_F(JudgeCommand, ARightAnswerIsAccepted) {
   const auto json = verdict();
   EXPECT_EQ(json["schema"], 1);
   EXPECT_EQ(json["problem"], "q=1x2x5x8 kv=1x9x8 in=bf16 out=bf16 causal");
-  EXPECT_EQ(json["precision"]["block"], 4);
+  EXPECT_EQ(json["precision"]["kv_block"], 4);
   EXPECT_EQ(json["tensors"]["o"]["accepted"], 80);
   EXPECT_EQ(json["tensors"]["lse"]["refused"], 0);
   EXPECT_LE(json["tensors"]["o"]["margin_max"].get<double>(), 1);
@@ -139,14 +139,15 @@ TEST_F(JudgeCommand, ThePathMayStandInTheFile) {
   write({});
   refuses("judge out.safetensors --problem causal",
           {"out.safetensors", "--path", "fa2", "attest list paths", "metadata"});
-  write({}, true, true, R"("precision":"fa2 block=4","problem":"causal")");
+  write({}, true, true, R"("precision":"fa2 kv_block=4","problem":"causal")");
   EXPECT_EQ(judged("").exit_code, 0);
-  EXPECT_EQ(verdict()["precision"]["falling"], true);
+  EXPECT_EQ(verdict()["precision"]["kv_blocks_descending"], true);
   // An f32 kernel's weights are not rounded to bf16: its bound refuses what these became.
   EXPECT_EQ(judged(" --path f32").exit_code, 1);
-  write({}, true, true, R"("precision":"fa2 blok=4")");
-  refuses("judge out.safetensors", {"metadata entry precision", "column 5", "'block'"});
-  refuses("judge out.safetensors --path 'fa2 block=-1'", {"precision, column 11", "block is -1"});
+  write({}, true, true, R"("precision":"fa2 kv_blok=4")");
+  refuses("judge out.safetensors", {"metadata entry precision", "column 5", "'kv_block'"});
+  refuses("judge out.safetensors --path 'fa2 kv_block=-1'",
+          {"precision, column 14", "kv_block is -1"});
 }
 
 TEST_F(JudgeCommand, WhatCannotBeJudgedSaysWhy) {
@@ -226,7 +227,7 @@ TEST_F(JudgeCommand, RowsMayComeBeforeHeads) {
   file.f32("lse", "1,2,5", it.lse);
   file.write(folder_ / "out.safetensors");
   refuses(std::string("judge out.safetensors") + kWords, {"say layout=bthd"});
-  EXPECT_EQ(judged(" --problem 'causal layout=bthd' --path 'fa2 block=4'").exit_code, 0);
+  EXPECT_EQ(judged(" --problem 'causal layout=bthd' --path 'fa2 kv_block=4'").exit_code, 0);
   file.metadata = R"("axes":"bthd")";
   file.write(folder_ / "out.safetensors");
   EXPECT_EQ(judged().exit_code, 0);
@@ -245,12 +246,12 @@ TEST_F(JudgeCommand, AFileThatLooksAsIfItHadHeadsFirstIsRecognised) {
   file.bf16("v", "1,9,1,8", it.v);
   file.bf16("o", "1,9,1,8", it.o);
   file.write(folder_ / "out.safetensors");
-  const Ran ran = judged(" --path 'fa2 block=4'");
+  const Ran ran = judged(" --path 'fa2 kv_block=4'");
   EXPECT_EQ(ran.exit_code, 1);
   EXPECT_NE(ran.out.find("rows before heads: say --problem layout=bthd"), std::string::npos)
       << ran.out;
   EXPECT_EQ(verdict()["remarks"].size(), 1U);
-  EXPECT_EQ(judged(" --problem layout=bthd --path 'fa2 block=4'").exit_code, 0);
+  EXPECT_EQ(judged(" --problem layout=bthd --path 'fa2 kv_block=4'").exit_code, 0);
 }
 
 TEST_F(JudgeCommand, RefusalsAreExplained) {
@@ -263,11 +264,11 @@ TEST_F(JudgeCommand, RefusalsAreExplained) {
             std::string::npos)
       << ran.out;
   write({});
-  EXPECT_EQ(judged(" --problem causal --path 'fa2 block=8'").exit_code, 1);
-  EXPECT_NE(text_of(folder_ / "out.txt").find("would be accepted if the path says block=4"),
+  EXPECT_EQ(judged(" --problem causal --path 'fa2 kv_block=8'").exit_code, 1);
+  EXPECT_NE(text_of(folder_ / "out.txt").find("would be accepted if the path says kv_block=4"),
             std::string::npos)
       << text_of(folder_ / "out.txt");
-  EXPECT_NE(judged(" --path 'fa2 block=4'").out.find("if the problem says causal"),
+  EXPECT_NE(judged(" --path 'fa2 kv_block=4'").out.find("if the problem says causal"),
             std::string::npos);
 }
 
@@ -280,11 +281,11 @@ TEST_F(JudgeCommand, RowsBehindALengthAreNotJudged) {
   std::fill_n(&it.lse[3], 2, NAN);
   std::fill_n(&it.lse[8], 2, NAN);
   write(it);
-  const Ran ran = judged(" --problem q_len=3 --path 'fa2 block=4'");
+  const Ran ran = judged(" --problem q_len=3 --path 'fa2 kv_block=4'");
   EXPECT_EQ(ran.exit_code, 0) << ran.out;
   EXPECT_NE(ran.out.find("32 behind a query length"), std::string::npos) << ran.out;
   EXPECT_EQ(verdict()["tensors"]["lse"]["behind_length"], 4);
-  EXPECT_EQ(judged(" --path 'fa2 block=4'").exit_code, 1);
+  EXPECT_EQ(judged(" --path 'fa2 kv_block=4'").exit_code, 1);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace attest {
 
 class JudgeFixture : public CommandLine {
  protected:
-  static constexpr const char* kWords = " --problem causal --path 'fa2 block=4'";
+  static constexpr const char* kWords = " --problem causal --path 'fa2 kv_block=4'";
 
   void write(const Written& it, bool with_o = true, bool with_lse = true,
              const std::string& metadata = R"("format":"pt")") const {

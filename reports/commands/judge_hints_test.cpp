@@ -122,11 +122,11 @@ TEST_F(JudgeHints, WhereManyRescalesHideAllABlockIsAskedFor) {
   file.write(folder_ / "out.safetensors");
   const Ran ran = judged(" --path 'exp_error=1e-6 p_format=bf16'");
   EXPECT_EQ(ran.exit_code, 2) << ran.out;
-  says(ran, "say block=KEYS, how many keys share one running maximum");
-  EXPECT_EQ(judged(" --path 'exp_error=1e-6 p_format=bf16 block=64'").exit_code, 0)
+  says(ran, "say kv_block=KEYS, how many keys share one running maximum");
+  EXPECT_EQ(judged(" --path 'exp_error=1e-6 p_format=bf16 kv_block=64'").exit_code, 0)
       << text_of("out.txt");
   // A path of f32 rules out what its bound, here of 4000 additions, cannot see.
-  const Ran any = judged(" --path 'exp_error=1e-6 block=64'");
+  const Ran any = judged(" --path 'exp_error=1e-6 kv_block=64'");
   EXPECT_EQ(any.exit_code, 2);
   says(any, "a loss of precision that the path rules out would be accepted too (rounds_o_to_bf16");
 }
@@ -164,7 +164,7 @@ TEST_F(JudgeHints, SixteenBitsStoredInF32AreRecognised) {
   FileWriter file = inputs_of(it);
   file.f32("o", "1,2,5,8", it.o);
   file.write(folder_ / "out.safetensors");
-  const std::string path = " --path 'fa2 block=4'";
+  const std::string path = " --path 'fa2 kv_block=4'";
   const Ran ran = judged(" --problem causal" + path);
   EXPECT_EQ(ran.exit_code, 1);
   says(ran,
@@ -183,22 +183,23 @@ TEST_F(JudgeHints, SixteenBitsStoredInF32AreRecognised) {
 
 TEST_F(JudgeHints, PartsWithoutSplitsAreSaidToBeInVain) {
   write({});
-  const std::string said = "the path says part=even, but the problem says nothing of splits";
-  const Ran ran = judged(" --problem causal --path 'fa2 block=4 part=even'");
+  const std::string said = "the path says split_size=even, but the problem says nothing of splits";
+  const Ran ran = judged(" --problem causal --path 'fa2 kv_block=4 split_size=even'");
   EXPECT_EQ(ran.exit_code, 0);
   says(ran, said);
   EXPECT_EQ(verdict()["remarks"].size(), 1U);
-  leaves_out(judged(" --problem 'causal splits=2' --path 'fa2 block=4 part=even'"), said);
+  leaves_out(judged(" --problem 'causal splits=2' --path 'fa2 kv_block=4 split_size=even'"), said);
   leaves_out(judged(), said);
 }
 
 TEST_F(JudgeHints, WordsThatNeedOthersAreSaidToBeInVain) {
   write({});
   says(judged(" --problem causal --path fa2"),
-       "the path says falling sum_lanes=4, which tells nothing without block=KEYS");
-  says(judged(" --problem 'causal splits=2' --path 'fa2 block=4'"),
-       "the path says block=4, which tells nothing of split keys without part=");
-  leaves_out(judged(" --problem 'causal splits=2' --path 'fa2 block=4 part=even'"),
+       "the path says kv_blocks_descending partial_row_sums=4, which tells nothing without "
+       "kv_block=KEYS");
+  says(judged(" --problem 'causal splits=2' --path 'fa2 kv_block=4'"),
+       "the path says kv_block=4, which tells nothing of split keys without split_size=");
+  leaves_out(judged(" --problem 'causal splits=2' --path 'fa2 kv_block=4 split_size=even'"),
              "tells nothing");
 }
 
@@ -244,7 +245,7 @@ TEST_F(JudgeHints, TensorsOfOtherNamesAndDtypesAreNotGuessed) {
   mixed.write(folder_ / "out.safetensors");
   refuses("judge out.safetensors --problem causal --path fa2",
           {"q, k and v are stored as BF16, F32 and BF16", "say in=f32"});
-  EXPECT_EQ(judged(" --problem 'causal in=bf16 out=bf16' --path 'fa2 block=4'").exit_code, 0);
+  EXPECT_EQ(judged(" --problem 'causal in=bf16 out=bf16' --path 'fa2 kv_block=4'").exit_code, 0);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ inline float bf16(float number) {
 /// Tensors of (batch 1, heads, rows, columns), and causal attention over them in f32 with P in
 /// bf16, as FlashAttention computes it: blocks of keys from the last to the first.
 struct Written {
-  static constexpr int kHeads = 2, kQueries = 5, kKeys = 9, kDepth = 8, kBlock = 4;
+  static constexpr int kHeads = 2, kQueries = 5, kKeys = 9, kHeadDim = 8, kBlock = 4;
   std::vector<float> q, k, v, o, lse;
   float scale = 1 / std::sqrt(8.0F);
   bool causal = true;
@@ -33,7 +33,7 @@ struct Written {
   Written() {
     unsigned state = 1;
     for (auto [tensor, count] : {std::pair{&q, kHeads * kQueries}, {&k, kKeys}, {&v, kKeys}}) {
-      for (int n = 0; n < count * kDepth; ++n) {
+      for (int n = 0; n < count * kHeadDim; ++n) {
         state = state * 1664525U + 1013904223U;
         tensor->push_back(bf16(static_cast<float>(state >> 8) * 0x1p-22F - 2));
       }
@@ -46,21 +46,21 @@ struct Written {
     lse.clear();
     for (int row = 0; row < kHeads * kQueries; ++row) {
       const int seen = causal ? row % kQueries + kKeys - kQueries + 1 : kKeys;
-      attend(&q[static_cast<std::size_t>(row * kDepth)], seen - dropped);
+      attend(&q[static_cast<std::size_t>(row * kHeadDim)], seen - dropped);
     }
   }
 
   void attend(const float* query, int seen) {
     float max = -INFINITY, sum = 0;
-    std::vector<float> acc(kDepth);
+    std::vector<float> acc(kHeadDim);
     for (int start = (seen - 1) / kBlock * kBlock; start >= 0; start -= kBlock) {
       const int stop = std::min(seen, start + kBlock);
       std::vector<float> s;
       float top = max;
       for (int j = start; j < stop; ++j) {
         float x = 0;
-        for (int c = 0; c < kDepth; ++c)
-          x += query[c] * k[static_cast<std::size_t>(j * kDepth + c)];
+        for (int c = 0; c < kHeadDim; ++c)
+          x += query[c] * k[static_cast<std::size_t>(j * kHeadDim + c)];
         s.push_back(x * scale);
         top = std::max(top, s.back());
       }
@@ -71,8 +71,9 @@ struct Written {
       for (int j = start; j < stop; ++j) {
         const float p = std::exp(s[static_cast<std::size_t>(j - start)] - max);
         sum += p;
-        for (int c = 0; c < kDepth; ++c) {
-          acc[static_cast<std::size_t>(c)] += bf16(p) * v[static_cast<std::size_t>(j * kDepth + c)];
+        for (int c = 0; c < kHeadDim; ++c) {
+          acc[static_cast<std::size_t>(c)] +=
+              bf16(p) * v[static_cast<std::size_t>(j * kHeadDim + c)];
         }
       }
     }

@@ -31,17 +31,17 @@ struct Call {
 Problem problem_of(const UsualCall& call) {
   Problem p;
   p.batch = call.batch;
-  p.query_heads = call.query_heads;
-  p.kv_heads = call.kv_heads;
-  p.queries = call.queries;
-  p.keys = call.keys;
-  p.depth = call.depth;
-  p.v_depth = call.operation == ATTEST_PROJECTION ? 1 : call.depth;
+  p.num_heads_q = call.num_heads_q;
+  p.num_heads_kv = call.num_heads_kv;
+  p.seqlen_q = call.seqlen_q;
+  p.seqlen_kv = call.seqlen_kv;
+  p.head_dim = call.head_dim;
+  p.head_dim_v = call.operation == ATTEST_PROJECTION ? 1 : call.head_dim;
   p.input = static_cast<Format>(call.format);
   if (call.operation != ATTEST_APPEND) p.output = p.input;
-  p.scale = default_scale(p.depth);
+  p.softmax_scale = default_scale(p.head_dim);
   p.causal = call.causal;
-  p.splits = call.splits;
+  p.num_splits = call.num_splits;
   if (call.cache != call.format) p.cache = static_cast<Format>(call.cache);
   p.scales = static_cast<Scales>(call.scales);
   p.page_size = call.page_size;
@@ -83,34 +83,34 @@ CacheUpdate update_of(const Problem& p, const Values& values) {
   const auto batch = static_cast<std::size_t>(p.batch);
   CacheUpdate update{.k = values.k,
                      .v = values.v,
-                     .new_k = Tensor(p.input, {p.batch, p.kv_heads, p.queries, p.depth}),
-                     .new_v = Tensor(p.input, {p.batch, p.kv_heads, p.queries, p.v_depth}),
-                     .lengths = std::vector<Index>(batch, p.keys / 2),
-                     .new_lengths = std::vector<Index>(batch, p.queries)};
+                     .new_k = Tensor(p.input, {p.batch, p.num_heads_kv, p.seqlen_q, p.head_dim}),
+                     .new_v = Tensor(p.input, {p.batch, p.num_heads_kv, p.seqlen_q, p.head_dim_v}),
+                     .cache_seqlens = std::vector<Index>(batch, p.seqlen_kv / 2),
+                     .new_seqlens = std::vector<Index>(batch, p.seqlen_q)};
   update.k_scales = values.k_scales;
   update.v_scales = values.v_scales;
   for (Index i = 0; i < update.new_k.count(); ++i)
     update.new_k.set(i, 1 + static_cast<double>(i % 3));
   for (Index i = 0; i < update.new_v.count(); ++i)
     update.new_v.set(i, 1 + static_cast<double>(i % 5));
-  if (p.rope != Rope::none) update.rotations = rotation_table(p.keys, p.depth);
+  if (p.rope != Rope::none) update.rope_cos_sin = rotation_table(p.seqlen_kv, p.head_dim);
   return update;
 }
 
 /// Bytes of K and V when every tile of queries reads what its last row sees.
 std::int64_t tiled_bytes(const Problem& p, const Values& values, std::uint64_t blocks) {
-  const auto heads = static_cast<std::uint64_t>(p.batch * p.query_heads);
+  const auto heads = static_cast<std::uint64_t>(p.batch * p.num_heads_q);
   if (heads == 0 || blocks == 0 || blocks % heads != 0) return 0;
   const auto tiles = static_cast<Index>(blocks / heads);
-  const Index rows = (p.queries + tiles - 1) / tiles;
+  const Index rows = (p.seqlen_q + tiles - 1) / tiles;
   Index keys = 0;
-  for (Index last = rows; last < p.queries + rows; last += rows) {
-    const Index diagonal = p.alignment == Alignment::bottom_right ? p.keys - p.queries : 0;
-    const Index seen = std::min(last, p.queries) + diagonal;
-    keys += p.causal ? std::clamp<Index>(seen, 0, p.keys) : p.keys;
+  for (Index last = rows; last < p.seqlen_q + rows; last += rows) {
+    const Index diagonal = p.alignment == Alignment::bottom_right ? p.seqlen_kv - p.seqlen_q : 0;
+    const Index seen = std::min(last, p.seqlen_q) + diagonal;
+    keys += p.causal ? std::clamp<Index>(seen, 0, p.seqlen_kv) : p.seqlen_kv;
   }
   const std::int64_t all = size_of(values.k) + size_of(values.v);
-  return all / (p.batch * p.kv_heads * p.keys) * keys * static_cast<Index>(heads);
+  return all / (p.batch * p.num_heads_kv * p.seqlen_kv) * keys * static_cast<Index>(heads);
 }
 
 struct Done {
@@ -128,18 +128,19 @@ Done ask(const Subject& subject, const Call& call, const Values& values) {
   } else if (call.operation == Operation::append) {
     const CacheUpdate update = update_of(p, values);
     done.reply = subject.append(p, update, Poison::nan);
-    const Index tokens = p.batch * p.kv_heads * p.queries;
+    const Index tokens = p.batch * p.num_heads_kv * p.seqlen_q;
     done.least_bytes = size_of(update.new_k) + size_of(update.new_v) +
-                       tokens * (p.depth + p.v_depth) * bytes_of(cache_format(p));
+                       tokens * (p.head_dim + p.head_dim_v) * bytes_of(cache_format(p));
   } else {
     const auto& compute = call.operation == Operation::decode ? subject.decode : subject.prefill;
     done.reply = compute(p, values, Poison::nan);
     done.least_bytes = size_of(values.q) + size_of(values.k) + size_of(values.v) +
                        size_of(done.reply.o) + size_of(done.reply.lse);
-    if (call.operation == Operation::decode && p.splits > 1) {  // parts, written and read: O, m, l
+    if (call.operation == Operation::decode &&
+        p.num_splits > 1) {  // parts, written and read: O, m, l
       constexpr std::int64_t kTwice = 2, kWord = 4;
       done.least_bytes +=
-          kTwice * kWord * p.splits * p.batch * p.query_heads * p.queries * (p.v_depth + 2);
+          kTwice * kWord * p.num_splits * p.batch * p.num_heads_q * p.seqlen_q * (p.head_dim_v + 2);
     }
   }
   return done;

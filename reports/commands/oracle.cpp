@@ -40,7 +40,7 @@ double largest_of(const std::vector<double>& numbers) {
 class HeadsDone {
  public:
   explicit HeadsDone(const Problem& problem)
-      : stage_(stderr, "the truth", {&done, problem.batch * problem.query_heads, "heads"}) {}
+      : stage_(stderr, "the truth", {&done, problem.batch * problem.num_heads_q, "heads"}) {}
   std::atomic<Index> done = 0;
 
  private:
@@ -65,9 +65,10 @@ void print_axes(const TensorsFile& file) {
   } else if (!file.axes_said) {
     const Problem& p = file.problem;
     say("axes read as (batch, head, token, width): {} of {} keys{}\n",
-        p.kv_heads == 1 ? "1 KV head" : fmt::format("{} KV heads", p.kv_heads), p.keys,
-        p.kv_heads > p.keys ? "; are these not tokens before heads? Then say --problem layout=bthd"
-                            : "");
+        p.num_heads_kv == 1 ? "1 KV head" : fmt::format("{} KV heads", p.num_heads_kv), p.seqlen_kv,
+        p.num_heads_kv > p.seqlen_kv
+            ? "; are these not tokens before heads? Then say --problem layout=bthd"
+            : "");
   }
 }
 

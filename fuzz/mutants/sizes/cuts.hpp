@@ -52,7 +52,7 @@ inline void cut_entry(Changed<AttestAttention>& changed, int64_t b) {
   const bool in_pages = a.problem.page_size > 0;
   a.problem.batch = 1;
   for (DLTensor* each :
-       {&a.q, &a.o, &a.lse, &a.bias, &a.mask, &a.query_lengths, &a.key_lengths, &a.block_table}) {
+       {&a.q, &a.o, &a.lse, &a.bias, &a.mask, &a.seqlens_q, &a.seqlens_kv, &a.block_table}) {
     changed.cut(*each, 0, b, 1);
   }
   if (in_pages) return;
@@ -66,10 +66,10 @@ inline void cut_entry(Changed<AttestAttention>& changed, int64_t b) {
 /// One query head alone, with its KV head.
 inline void cut_head(Changed<AttestAttention>& changed, int64_t head) {
   AttestAttention& a = changed.request;
-  const int64_t kv_head = head / (a.problem.query_heads / a.problem.kv_heads);
-  a.problem.query_heads = a.problem.kv_heads = 1;
+  const int64_t kv_head = head / (a.problem.num_heads_q / a.problem.num_heads_kv);
+  a.problem.num_heads_q = a.problem.num_heads_kv = 1;
   for (DLTensor* each : {&a.q, &a.o, &a.lse, &a.bias}) changed.cut(*each, 1, head, 1);
-  for (DLTensor* each : {&a.slopes, &a.sinks}) changed.cut(*each, 0, head, 1);
+  for (DLTensor* each : {&a.alibi_slopes, &a.sinks}) changed.cut(*each, 0, head, 1);
   for (DLTensor* each : {&a.k, &a.v}) changed.cut(*each, 1, kv_head, 1);
   if (a.problem.scales < ATTEST_SCALES_HEAD) return;
   const int axis = a.problem.scales == ATTEST_SCALES_TOKEN ? 1 : 0;

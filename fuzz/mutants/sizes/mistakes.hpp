@@ -14,14 +14,14 @@ using Operation = int32_t (*)(const Request*);
 /// The loop over tiles of 32 keys ends one too early.
 inline int32_t drops_last_tile(const AttestAttention& given, Operation<AttestAttention> run) {
   AttestAttention a = given;
-  a.problem.keys = (a.problem.keys - 1) / 32 * 32;
+  a.problem.seqlen_kv = (a.problem.seqlen_kv - 1) / 32 * 32;
   return run(&a);
 }
 
 /// Keys are counted in 15 bits.
 inline int32_t ends_at_15_bits(const AttestAttention& given, Operation<AttestAttention> run) {
   AttestAttention a = given;
-  a.problem.keys = INT64_C(1) << 15;
+  a.problem.seqlen_kv = INT64_C(1) << 15;
   return run(&a);
 }
 
@@ -29,7 +29,7 @@ inline int32_t ends_at_15_bits(const AttestAttention& given, Operation<AttestAtt
 inline int32_t query_of_head_before(const AttestAttention& given, Operation<AttestAttention> run) {
   if (const int32_t status = run(&given)) return status;
   Changed<AttestAttention> changed(given);
-  cut_head(changed, given.problem.query_heads - 1);
+  cut_head(changed, given.problem.num_heads_q - 1);
   changed.move(changed.request.q, 1, -1);
   return run(&changed.request);
 }
@@ -38,7 +38,7 @@ inline int32_t query_of_head_before(const AttestAttention& given, Operation<Atte
 inline int32_t kv_head_before(const AttestAttention& given, Operation<AttestAttention> run) {
   if (const int32_t status = run(&given)) return status;
   Changed<AttestAttention> changed(given);
-  cut_head(changed, given.problem.query_heads - 1);
+  cut_head(changed, given.problem.num_heads_q - 1);
   changed.move(changed.request.k, 1, -1);
   changed.move(changed.request.v, 1, -1);
   return run(&changed.request);
@@ -56,21 +56,21 @@ inline int32_t entry_before(const AttestAttention& given, Operation<AttestAttent
 /// The last eight columns of q and k take no part in the scores.
 inline int32_t ignores_last_columns(const AttestAttention& given, Operation<AttestAttention> run) {
   AttestAttention a = given;
-  a.problem.depth -= 8;
+  a.problem.head_dim -= 8;
   return run(&a);
 }
 
 /// The last eight columns of o are not written.
 inline int32_t leaves_last_columns(const AttestAttention& given, Operation<AttestAttention> run) {
   AttestAttention a = given;
-  a.problem.v_depth -= 8;
+  a.problem.head_dim_v -= 8;
   return run(&a);
 }
 
 /// The last query is not answered.
 inline int32_t leaves_last_query(const AttestAttention& given, Operation<AttestAttention> run) {
   AttestAttention a = given;
-  a.problem.queries -= 1;
+  a.problem.seqlen_q -= 1;
   return run(&a);
 }
 
@@ -97,7 +97,7 @@ inline int32_t appends_255_rows(const AttestAppend& given, Operation<AttestAppen
   return appends_only<2>(given, run, 255);
 }
 inline int32_t forgets_last_kv_head(const AttestAppend& given, Operation<AttestAppend> run) {
-  return appends_only<1>(given, run, given.problem.kv_heads - 1);
+  return appends_only<1>(given, run, given.problem.num_heads_kv - 1);
 }
 inline int32_t forgets_last_entry(const AttestAppend& given, Operation<AttestAppend> run) {
   return appends_only<0>(given, run, given.problem.batch - 1);
@@ -105,7 +105,7 @@ inline int32_t forgets_last_entry(const AttestAppend& given, Operation<AttestApp
 /// The last eight columns of a key stay as they were.
 inline int32_t forgets_last_columns(const AttestAppend& given, Operation<AttestAppend> run) {
   Changed<AttestAppend> changed(given);
-  changed.cut(changed.request.new_k, 3, 0, given.problem.depth - 8);
+  changed.cut(changed.request.new_k, 3, 0, given.problem.head_dim - 8);
   return run(&changed.request);
 }
 /// Tokens whose number needs more than 15 bits are dropped.

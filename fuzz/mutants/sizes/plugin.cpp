@@ -47,14 +47,14 @@ bool is_16_bit(uint32_t format) {
 Sizes sizes_of(const AttestProblem& p) {
   Sizes s;
   s.batch = p.batch;
-  s.kv_heads = p.kv_heads;
-  s.group = p.query_heads / p.kv_heads;
-  s.depth = p.depth;
-  s.v_depth = p.v_depth;
+  s.num_heads_kv = p.num_heads_kv;
+  s.group = p.num_heads_q / p.num_heads_kv;
+  s.head_dim = p.head_dim;
+  s.head_dim_v = p.head_dim_v;
   s.page_size = p.page_size;
-  s.queries = p.queries;
-  s.keys = p.keys;
-  s.rows = p.batch * p.query_heads * p.queries;
+  s.seqlen_q = p.seqlen_q;
+  s.seqlen_kv = p.seqlen_kv;
+  s.rows = p.batch * p.num_heads_q * p.seqlen_q;
   s.capacity = p.capacity;
   return s;
 }
@@ -64,8 +64,8 @@ Sizes sizes_of(const AttestProblem& p) {
 Sizes sizes_of(const AttestAttention& a, bool decode) {
   const AttestProblem& p = a.problem;
   Sizes s = sizes_of(p);
-  s.full = a.key_lengths.data == nullptr;
-  const bool eights = is_16_bit(p.input) && p.depth % 8 == 0 && p.v_depth % 8 == 0;
+  s.full = a.seqlens_kv.data == nullptr;
+  const bool eights = is_16_bit(p.input) && p.head_dim % 8 == 0 && p.head_dim_v % 8 == 0;
   const bool cached = p.cache == p.input || p.cache >= ATTEST_E4M3;
   s.simt = !eights || (decode && (s.group < 4 || !cached));
   return s;
@@ -79,19 +79,19 @@ Sizes sizes_of(const AttestAppend& append) {
 
 Sizes sizes_of(const AttestPageCopy& copy) {
   Sizes s;
-  s.kv_heads = copy.k.shape[1];
+  s.num_heads_kv = copy.k.shape[1];
   s.page_size = copy.k.shape[2];
-  s.depth = copy.k.shape[3];
-  s.v_depth = copy.v.shape[3];
+  s.head_dim = copy.k.shape[3];
+  s.head_dim_v = copy.v.shape[3];
   return s;
 }
 
 Sizes sizes_of(const AttestProjection& projection) {
   Sizes s;
   s.batch = projection.x.shape[0];
-  s.queries = projection.x.shape[1];
-  s.depth = projection.x.shape[2];
-  s.keys = projection.w.shape[1];
+  s.seqlen_q = projection.x.shape[1];
+  s.head_dim = projection.x.shape[2];
+  s.seqlen_kv = projection.w.shape[1];
   return s;
 }
 

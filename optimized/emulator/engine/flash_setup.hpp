@@ -39,13 +39,13 @@ inline kernels::AttentionArguments flash_arguments(float* q, float* k, float* v,
   a.q = view(q, kFlashDepth), a.k = view(k, kFlashDepth);
   a.v = view(v, kFlashDepth), a.o = view(o, kFlashDepth);
   a.lse = view(lse, 1);
-  a.query_heads = a.kv_heads = 1;
-  a.queries = a.keys = length;
-  a.depth = a.v_depth = kFlashDepth;
+  a.num_heads_q = a.num_heads_kv = 1;
+  a.seqlen_q = a.seqlen_kv = length;
+  a.head_dim = a.head_dim_v = kFlashDepth;
   a.window_left = a.window_right = -1;
-  a.scale = 1.0f / std::sqrt(float(kFlashDepth));
-  a.nats_per_unit = a.scale;
-  a.bits_per_unit = a.scale * kernels::kLog2E;
+  a.softmax_scale = 1.0f / std::sqrt(float(kFlashDepth));
+  a.nats_per_unit = a.softmax_scale;
+  a.bits_per_unit = a.softmax_scale * kernels::kLog2E;
   return a;
 }
 

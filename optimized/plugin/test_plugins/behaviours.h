@@ -24,7 +24,7 @@ enum Behaviour {
   CHANGES_Q,             /* q[0,0,0,1] */
   CHANGES_SPARE_SLOT,    /* the first row of k behind the keys */
   CHANGES_LAST_BLOCK,    /* the first element of the last block of k */
-  CHANGES_LENGTHS,       /* key_lengths[0] */
+  CHANGES_LENGTHS,       /* seqlens_kv[0] */
   FORGETS_LAST_O,        /* the last element of o */
   FORGETS_LSE,           /* all of it */
   WRITES_BEHIND_QUERIES, /* all rows of o, whatever the query lengths */

@@ -60,8 +60,8 @@ static int32_t broken_promise(const AttestAttention* a) {
 
 /* lse[b,h,i] = sum over the keys in use of k[..,0] + bias + mask, then slope and sink. */
 static float sum_of_everything(const AttestAttention* a, int64_t b, int64_t h, int64_t i) {
-  const int64_t group = a->problem.query_heads / a->problem.kv_heads;
-  const int64_t keys = length_of(&a->key_lengths, b, a->problem.keys);
+  const int64_t group = a->problem.num_heads_q / a->problem.num_heads_kv;
+  const int64_t keys = length_of(&a->seqlens_kv, b, a->problem.seqlen_kv);
   float sum = 0;
   for (int64_t j = 0; j < keys; ++j) {
     sum += *(float*)cached(&a->k, &a->block_table, &a->problem, b, h / group, j);
@@ -70,7 +70,7 @@ static float sum_of_everything(const AttestAttention* a, int64_t b, int64_t h, i
       sum += ((uint8_t*)a->mask.data)[b * a->mask.strides[0] + i * a->mask.strides[1] + j];
     }
   }
-  if (a->slopes.data != NULL) sum += ((float*)a->slopes.data)[h];
+  if (a->alibi_slopes.data != NULL) sum += ((float*)a->alibi_slopes.data)[h];
   if (a->sinks.data != NULL) sum += ((float*)a->sinks.data)[h];
   return sum;
 }
@@ -81,16 +81,16 @@ static int32_t echo(const AttestAttention* a, int decode) {
   const int32_t broken = broken_promise(a);
   if (broken != 0) return broken;
   for (int64_t b = 0; b < problem->batch; ++b) {
-    const int64_t rows = length_of(&a->query_lengths, b, problem->queries);
-    const int64_t keys = length_of(&a->key_lengths, b, problem->keys);
-    for (int64_t h = 0; h < problem->query_heads; ++h) {
+    const int64_t rows = length_of(&a->seqlens_q, b, problem->seqlen_q);
+    const int64_t keys = length_of(&a->seqlens_kv, b, problem->seqlen_kv);
+    for (int64_t h = 0; h < problem->num_heads_q; ++h) {
       for (int64_t i = 0; i < rows; ++i) {
-        const int64_t g = h / (problem->query_heads / problem->kv_heads);
+        const int64_t g = h / (problem->num_heads_q / problem->num_heads_kv);
         const char* source =
             decode ? cached(&a->v, &a->block_table, problem, b, g, keys - 1) : at(&a->q, b, h, i);
-        memcpy(at(&a->o, b, h, i), source, (size_t)(problem->v_depth * (a->o.dtype.bits / 8)));
+        memcpy(at(&a->o, b, h, i), source, (size_t)(problem->head_dim_v * (a->o.dtype.bits / 8)));
         float* lse = (float*)a->lse.data + b * a->lse.strides[0] + h * a->lse.strides[1] + i;
-        *lse = decode ? (float)problem->splits +
+        *lse = decode ? (float)problem->num_splits +
                             *scale_of(&a->k_scales, &a->block_table, problem, b, g, keys - 1) +
                             *scale_of(&a->v_scales, &a->block_table, problem, b, g, keys - 1)
                : problem->input == ATTEST_F32 ? sum_of_everything(a, b, h, i)
@@ -112,8 +112,8 @@ static int32_t decode(const AttestAttention* a) {
 static int32_t append(const AttestAppend* a) {
   const AttestProblem* problem = &a->problem;
   for (int64_t b = 0; b < a->new_k.shape[0]; ++b) {
-    const int64_t used = length_of(&a->lengths, b, 0);
-    const int64_t rows = length_of(&a->new_lengths, b, 0);
+    const int64_t used = length_of(&a->cache_seqlens, b, 0);
+    const int64_t rows = length_of(&a->new_seqlens, b, 0);
     for (int64_t h = 0; h < a->k.shape[1]; ++h) {
       for (int64_t r = 0; r < rows; ++r) {
         const int64_t token = used + r;
@@ -128,7 +128,7 @@ static int32_t append(const AttestAppend* a) {
       }
     }
   }
-  return problem->rope != ATTEST_ROPE_NONE && a->rotations.ndim != 2 ? 111 : 0;
+  return problem->rope != ATTEST_ROPE_NONE && a->rope_cos_sin.ndim != 2 ? 111 : 0;
 }
 
 static int32_t copy_pages(const AttestPageCopy* a) {
@@ -179,7 +179,7 @@ const AttestSubject* attest_subject(uint32_t abi_version) {
       .precision = {.abi_version = ATTEST_ABI_VERSION,
                     .struct_bytes = sizeof(AttestPrecision),
                     .p_format = ATTEST_BF16,
-                    .key_block = 64,
+                    .keys_per_rescale = 64,
                     .exp_error = 0.25},
       .scratch_bytes = scratch_bytes,
       .prefill = prefill,

@@ -17,7 +17,7 @@ static int32_t prefill(const AttestAttention* attention) {
 
 static const char* declines(uint32_t operation, const AttestProblem* problem) {
   (void)operation;
-  return problem->query_heads == 2 ? "declined " FORGED : NULL;
+  return problem->num_heads_q == 2 ? "declined " FORGED : NULL;
 }
 
 static const char* last_error(void) {
@@ -31,7 +31,7 @@ static AttestSubject subject = {
     .device_type = kDLCPU,
     .precision = {.abi_version = ATTEST_ABI_VERSION,
                   .struct_bytes = sizeof(AttestPrecision),
-                  .key_block = 1},
+                  .keys_per_rescale = 1},
     .declines = declines,
     .prefill = prefill,
     .last_error = last_error,

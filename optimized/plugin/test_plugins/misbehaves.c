@@ -18,15 +18,15 @@ static int64_t length_of(const DLTensor* lengths, int64_t b, int64_t full) {
 
 static void write_outputs(const AttestAttention* a, float number) {
   const AttestProblem* problem = &a->problem;
-  const int everywhere = (int)problem->scale == WRITES_BEHIND_QUERIES;
+  const int everywhere = (int)problem->softmax_scale == WRITES_BEHIND_QUERIES;
   for (int64_t b = 0; b < problem->batch; ++b) {
-    const int64_t rows = length_of(&a->query_lengths, b, problem->queries);
-    for (int64_t h = 0; h < problem->query_heads; ++h) {
-      for (int64_t i = 0; i < problem->queries; ++i) {
-        for (int64_t column = 0; column < problem->v_depth; ++column) {
+    const int64_t rows = length_of(&a->seqlens_q, b, problem->seqlen_q);
+    for (int64_t h = 0; h < problem->num_heads_q; ++h) {
+      for (int64_t i = 0; i < problem->seqlen_q; ++i) {
+        for (int64_t column = 0; column < problem->head_dim_v; ++column) {
           if (i < rows || everywhere) *at(&a->o, b, h, i, column) = number;
         }
-        if (i < rows && (int)problem->scale != FORGETS_LSE) {
+        if (i < rows && (int)problem->softmax_scale != FORGETS_LSE) {
           ((float*)a->lse.data)[b * a->lse.strides[0] + h * a->lse.strides[1] + i] = 0;
         }
       }
@@ -109,13 +109,13 @@ static void die(enum Behaviour behaviour) {
 
 static void damage(const AttestAttention* a, enum Behaviour behaviour) {
   const AttestProblem* problem = &a->problem;
-  const int64_t b = problem->batch - 1, g = problem->kv_heads - 1, last = problem->capacity - 1;
+  const int64_t b = problem->batch - 1, g = problem->num_heads_kv - 1, last = problem->capacity - 1;
   switch (behaviour) {
     case READS_BEHIND_K:
-      *at(&a->o, 0, 0, 0, 0) = *at(&a->k, b, g, last, problem->depth);
+      *at(&a->o, 0, 0, 0, 0) = *at(&a->k, b, g, last, problem->head_dim);
       break;
     case WRITES_BEHIND_V:
-      *at(&a->v, b, g, last, problem->v_depth) = 1;
+      *at(&a->v, b, g, last, problem->head_dim_v) = 1;
       break;
     case WRITES_BEFORE_Q:
       *at(&a->q, 0, 0, 0, -1) = 1;
@@ -130,20 +130,20 @@ static void damage(const AttestAttention* a, enum Behaviour behaviour) {
       *at(&a->q, 0, 0, 0, 1) += 1;
       break;
     case CHANGES_SPARE_SLOT:
-      *at(&a->k, 0, 0, problem->keys, 0) = 1;
+      *at(&a->k, 0, 0, problem->seqlen_kv, 0) = 1;
       break;
     case CHANGES_LAST_BLOCK:
       *at(&a->k, a->k.shape[0] - 1, 0, 0, 0) = 1;
       break;
     case CHANGES_LENGTHS:
-      ++*(int32_t*)a->key_lengths.data;
+      ++*(int32_t*)a->seqlens_kv.data;
       break;
     case FILLS_ROW_GAP:
-      *at(&a->o, 0, problem->query_heads - 1, 0, problem->v_depth) = 1;
+      *at(&a->o, 0, problem->num_heads_q - 1, 0, problem->head_dim_v) = 1;
       break;
     case COPIES_SPARE_SLOT:
-      memcpy(at(&a->o, 0, 0, 0, 0), at(&a->k, 0, 0, problem->keys, 0),
-             (size_t)problem->depth * sizeof(float));
+      memcpy(at(&a->o, 0, 0, 0, 0), at(&a->k, 0, 0, problem->seqlen_kv, 0),
+             (size_t)problem->head_dim * sizeof(float));
       break;
     case COPIES_SCRATCH:
       memcpy(a->lse.data, a->scratch, sizeof(float));
@@ -154,7 +154,7 @@ static void damage(const AttestAttention* a, enum Behaviour behaviour) {
 }
 
 static int32_t prefill(const AttestAttention* a) {
-  const enum Behaviour behaviour = (enum Behaviour)a->problem.scale;
+  const enum Behaviour behaviour = (enum Behaviour)a->problem.softmax_scale;
   const AttestProblem* problem = &a->problem;
   float unwritten = 0;
   die(behaviour);
@@ -171,8 +171,8 @@ static int32_t prefill(const AttestAttention* a) {
   if (behaviour == TALKS_TO_CONTROL) {
     if (write(3, "nonsense", 8) != 8) return 1;
   }
-  float* last = at(&a->o, problem->batch - 1, problem->query_heads - 1, problem->queries - 1,
-                   problem->v_depth - 1);
+  float* last = at(&a->o, problem->batch - 1, problem->num_heads_q - 1, problem->seqlen_q - 1,
+                   problem->head_dim_v - 1);
   memcpy(&unwritten, last, sizeof(unwritten));
   if (behaviour == FORKS || behaviour == FORKS_DETACHED) {
     write_outputs(a, child_that_waits(behaviour == FORKS_DETACHED));
@@ -186,7 +186,7 @@ static int32_t prefill(const AttestAttention* a) {
 
 /* Writes nothing of what was asked, and with pages, in rising order, what may not be written. */
 static int32_t append(const AttestAppend* a) {
-  const enum Behaviour behaviour = (enum Behaviour)a->problem.scale;
+  const enum Behaviour behaviour = (enum Behaviour)a->problem.softmax_scale;
   if (behaviour == CHANGES_LAST_BLOCK) *at(&a->k, a->k.shape[0] - 1, 0, 0, 0) = 1;
   const int32_t* pages = (const int32_t*)a->block_table.data;
   const int64_t last = a->block_table.shape[1] - 1;
@@ -196,13 +196,13 @@ static int32_t append(const AttestAppend* a) {
 
 static const char* declines(uint32_t operation, const AttestProblem* problem) {
   if (operation != ATTEST_PREFILL) return "only prefill";
-  if (problem->scale == CRASHES_IN_DECLINES) abort();
+  if (problem->softmax_scale == CRASHES_IN_DECLINES) abort();
   return (problem->flags & ATTEST_SINKS) != 0 ? "no sinks here" : NULL;
 }
 
 static int64_t scratch_bytes(uint32_t operation, const AttestProblem* problem) {
   (void)operation;
-  return problem->scale == ASKS_FOR_NEGATIVE_SCRATCH ? -5 : 100;
+  return problem->softmax_scale == ASKS_FOR_NEGATIVE_SCRATCH ? -5 : 100;
 }
 
 static const char* last_error(void) {
@@ -217,7 +217,7 @@ const AttestSubject* attest_subject(uint32_t abi_version) {
       .device_type = kDLCPU,
       .precision = {.abi_version = ATTEST_ABI_VERSION,
                     .struct_bytes = sizeof(AttestPrecision),
-                    .key_block = 1},
+                    .keys_per_rescale = 1},
       .declines = declines,
       .scratch_bytes = scratch_bytes,
       .last_error = last_error,

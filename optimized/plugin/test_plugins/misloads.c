@@ -36,7 +36,7 @@ static AttestSubject subject = {
     .device_type = kDLCPU,
     .precision = {.abi_version = ATTEST_ABI_VERSION,
                   .struct_bytes = sizeof(AttestPrecision),
-                  .key_block = 1},
+                  .keys_per_rescale = 1},
     .prefill = prefill,
 };
 
@@ -61,7 +61,7 @@ subject.precision.exp_error = -1;
 #elif defined(UNKNOWN_FORMAT)
 subject.precision.p_format = 9;
 #elif defined(NO_KEY_BLOCK)
-subject.precision.key_block = 0;
+subject.precision.keys_per_rescale = 0;
 #elif defined(NULL_TABLE)
 return NULL;
 #elif defined(CRASHES_WHEN_ASKED)

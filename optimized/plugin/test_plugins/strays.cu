@@ -53,7 +53,7 @@ float* data_of(const DLTensor& tensor) {
 // Dense tensors: the tests use layout bhtd.
 std::int32_t prefill(const AttestAttention* a) {
   auto* stream = static_cast<cudaStream_t>(a->stream);
-  const auto behaviour = static_cast<Behaviour>(static_cast<int>(a->problem.scale));
+  const auto behaviour = static_cast<Behaviour>(static_cast<int>(a->problem.softmax_scale));
   float* q = data_of(a->q);
   float* k_end = data_of(a->k) + elements_of(a->k);
   float* v_end = data_of(a->v) + elements_of(a->v);
@@ -100,7 +100,7 @@ extern "C" __attribute__((visibility("default"))) const AttestSubject* attest_su
     table.device_type = kDLCUDA;
     table.precision.abi_version = ATTEST_ABI_VERSION;
     table.precision.struct_bytes = sizeof(table.precision);
-    table.precision.key_block = 1;
+    table.precision.keys_per_rescale = 1;
     table.prefill = prefill;
     return table;
   }();

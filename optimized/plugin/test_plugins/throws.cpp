@@ -21,7 +21,7 @@ extern "C" const AttestSubject* attest_subject(std::uint32_t) {
     table.device_type = kDLCPU;
     table.precision.abi_version = ATTEST_ABI_VERSION;
     table.precision.struct_bytes = sizeof(table.precision);
-    table.precision.key_block = 1;
+    table.precision.keys_per_rescale = 1;
     table.prefill = prefill;
     return table;
   }();
