@@ -36,14 +36,6 @@ Reply watched(Reply reply, Observation& seen) {
   return reply;
 }
 
-template <class Function>
-Function watching(const Function& function, Observation& seen) {
-  if (!function) return {};
-  return [&function, &seen](const auto&... arguments) {
-    return watched(function(arguments...), seen);
-  };
-}
-
 constexpr std::string_view kNumerics = "numerics=", kSchedule = "schedule=";
 
 /// What follows `name` in the word of `line` that begins with it; blanks are left in its place.
@@ -179,11 +171,9 @@ Observation observe(const Subject& subject, const Property& property, const Prob
   Observation seen;
   seen.o_digest = seen.lse_digest = digest_of(Tensor{});
   Subject watcher = subject;
-  watcher.prefill = watching(subject.prefill, seen);
-  watcher.decode = watching(subject.decode, seen);
-  watcher.append = watching(subject.append, seen);
-  watcher.projection = watching(subject.projection, seen);
-  watcher.copy_pages = watching(subject.copy_pages, seen);
+  watcher.call = [&](const Request& request, Poison poison) {
+    return watched(subject.call(request, poison), seen);
+  };
   watcher.precision_for = [&](Operation operation, const Problem& asked) {
     const PrecisionPath path = precision_of(subject, operation, asked);
     widen(seen.declared, path);

@@ -85,31 +85,28 @@ TEST(Check, EveryOperationIsWatched) {
   reply.counters.launches = 3;
   reply.kernels = {"some_kernel"};
   reply.k = Tensor(Format::f32, {1, 1, 1, 1});
-  const auto answer = [&reply](const auto&...) { return reply; };
   Subject subject;
-  subject.prefill = subject.decode = answer;
-  subject.append = answer;
-  subject.projection = answer;
-  subject.copy_pages = answer;
+  subject.offered.set();
+  subject.call = [&reply](const Request&, Poison) { return reply; };
   using Ask = decltype(Property::check);
   const Ask asks[] = {[](const Subject& s, const Problem& p, const Values& v) {
-                        s.prefill(p, v, Poison::nan);
+                        s.call(Attend{Operation::prefill, p, v}, Poison::nan);
                         return Verdict{};
                       },
                       [](const Subject& s, const Problem& p, const Values& v) {
-                        s.decode(p, v, Poison::nan);
+                        s.call(Attend{Operation::decode, p, v}, Poison::nan);
                         return Verdict{};
                       },
                       [](const Subject& s, const Problem& p, const Values&) {
-                        s.append(p, {}, Poison::nan);
+                        s.call(Append{p, CacheUpdate{}}, Poison::nan);
                         return Verdict{};
                       },
                       [](const Subject& s, const Problem&, const Values&) {
-                        s.projection({}, Poison::nan);
+                        s.call(Project{Projection{}}, Poison::nan);
                         return Verdict{};
                       },
                       [](const Subject& s, const Problem& p, const Values&) {
-                        s.copy_pages(p, {}, Poison::nan);
+                        s.call(CopyPages{p, PageCopy{}}, Poison::nan);
                         return Verdict{};
                       }};
   const std::uint64_t nothing =

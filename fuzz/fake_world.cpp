@@ -26,7 +26,7 @@ Verdict first_number_is_zero(const Subject& subject, const Problem& problem, con
     verdict.outcome = Outcome::declined;
     return verdict;
   }
-  const Reply reply = subject.prefill(problem, values, Poison::nan);
+  const Reply reply = subject.call(Attend{Operation::prefill, problem, values}, Poison::nan);
   if (reply.fault) {
     verdict.outcome = Outcome::faulted;
     verdict.why = reply.fault->what;
@@ -138,8 +138,9 @@ Subject fake_subject(FakeBehaviour behaviour) {
       return declined(problem) ? std::optional<std::string>("asked to") : std::nullopt;
     };
   }
-  subject.prefill = [behaviour = std::move(behaviour)](const Problem& problem, const Values& values,
-                                                       Poison) {
+  subject.offered.set(static_cast<std::size_t>(Operation::prefill));
+  subject.call = [behaviour = std::move(behaviour)](const Request& request, Poison) {
+    const auto& [operation, problem, values] = std::get<Attend>(request);
     Reply reply;
     const std::string kind = behaviour.fault ? behaviour.fault(problem) : std::string();
     if (!kind.empty()) {

@@ -244,11 +244,8 @@ Subject narrowed(Subject subject, const Narrowing& narrowing) {
 
 void require_possible(const Narrowing& narrowing) {
   Subject anything;
-  anything.prefill =
-      anything.decode = [](const Problem&, const Values&, Poison) { return Reply{}; };
-  anything.append = [](const Problem&, const CacheUpdate&, Poison) { return Reply{}; };
-  anything.projection = [](const Projection&, Poison) { return Reply{}; };
-  anything.copy_pages = [](const Problem&, const PageCopy&, Poison) { return Reply{}; };
+  anything.offered.set();
+  anything.call = [](const Request&, Poison) { return Reply{}; };
   const Served served = probe(narrowed(std::move(anything), narrowing), bringing(narrowing));
   for (const Term& term : narrowing.terms) {
     bool found = false;

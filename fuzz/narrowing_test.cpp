@@ -158,18 +158,18 @@ TEST(Narrowing, WhatAPropertyNeedsIsNotTakenFromIt) {
 /// What the oracle was asked, and how often: all of it must be asked for.
 Subject watched(const Narrowing& where, std::atomic<std::uint64_t>& questions) {
   Subject subject = oracle_subject();
-  const auto watch = [&](Operation operation, auto& function) {
-    function = [&where, &questions, operation, inner = function](const Problem& problem,
-                                                                 const auto& given, Poison poison) {
-      EXPECT_TRUE(asks_for(where, operation, problem)) << print(problem);
-      ++questions;
-      return inner(problem, given, poison);
-    };
+  subject.call = [&where, &questions, inner = subject.call](const Request& request, Poison poison) {
+    std::visit(
+        [&](const auto& asked) {
+          if constexpr (!std::is_same_v<decltype(asked), const Project&>) {
+            EXPECT_TRUE(asks_for(where, operation_of(asked), asked.problem))
+                << print(asked.problem);
+            ++questions;
+          }
+        },
+        request);
+    return inner(request, poison);
   };
-  watch(Operation::prefill, subject.prefill);
-  watch(Operation::decode, subject.decode);
-  watch(Operation::append, subject.append);
-  watch(Operation::copy_pages, subject.copy_pages);
   return subject;
 }
 

@@ -58,11 +58,10 @@ Operation attention_for(const Problem& problem) {
 
 Answer ask(const Subject& subject, Operation operation, const Problem& problem,
            const Values& values, Poison poison) {
-  const auto& compute = operation == Operation::decode ? subject.decode : subject.prefill;
   Answer answer;
   answer.instead = refusal(subject, operation, problem);
   if (answer.instead) return answer;
-  answer.reply = compute(problem, values, poison);
+  answer.reply = subject.call(Attend{operation, problem, values}, poison);
   const Problem& p = problem;
   answer.instead = fault_of(operation, answer.reply);
   if (!answer.instead) {
@@ -86,7 +85,7 @@ Answer ask_append(const Subject& subject, const Problem& problem, const CacheUpd
   Answer answer;
   answer.instead = refusal(subject, kAppend, problem);
   if (answer.instead) return answer;
-  answer.reply = subject.append(problem, update, Poison::nan);
+  answer.reply = subject.call(Append{problem, update}, Poison::nan);
   answer.instead = not_that_cache(kAppend, answer.reply, update.k, update.v);
   if (problem.scales != Scales::token) return answer;
   for (const auto& [what, before, after] :
@@ -103,7 +102,7 @@ Answer ask_copy_pages(const Subject& subject, const Problem& problem, const Page
   Answer answer;
   answer.instead = refusal(subject, kCopy, problem);
   if (answer.instead) return answer;
-  answer.reply = subject.copy_pages(problem, copy, Poison::nan);
+  answer.reply = subject.call(CopyPages{problem, copy}, Poison::nan);
   answer.instead = not_that_cache(kCopy, answer.reply, copy.k, copy.v);
   return answer;
 }
@@ -114,7 +113,7 @@ Answer ask_projection(const Subject& subject, const Problem& problem,
   Answer answer;
   answer.instead = refusal(subject, kProjection, problem);
   if (answer.instead) return answer;
-  answer.reply = subject.projection(projection, Poison::nan);
+  answer.reply = subject.call(Project{projection}, Poison::nan);
   answer.instead = fault_of(kProjection, answer.reply);
   if (!answer.instead) {
     answer.instead =

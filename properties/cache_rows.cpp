@@ -172,9 +172,9 @@ bool stores_bits(const Problem& problem) {
 namespace {
 
 template <class Number>
-class Append {
+class Appending {
  public:
-  Append(const Problem& problem, const CacheUpdate& update) : p_(problem), update_(update) {
+  Appending(const Problem& problem, const CacheUpdate& update) : p_(problem), update_(update) {
     reply_.k = update.k;
     reply_.v = update.v;
     if (p_.scales != Scales::token) return;
@@ -255,7 +255,7 @@ class Append {
 
 template <class Number>
 Reply appended(const Problem& problem, const CacheUpdate& update) {
-  return Append<Number>(problem, update).run();
+  return Appending<Number>(problem, update).run();
 }
 template Reply appended<float>(const Problem&, const CacheUpdate&);
 template Reply appended<double>(const Problem&, const CacheUpdate&);

@@ -12,7 +12,9 @@ Index bytes_of(const Tensor& tensor) {
   return static_cast<Index>(tensor.bytes.size());
 }
 
-Counters attention_counters(const Problem& p, const Values& values, const Reply& reply) {
+Counters counters_of(const Attend& asked, const Reply& reply) {
+  const Problem& p = asked.problem;
+  const Values& values = asked.values;
   constexpr Index kPerWeight = 10;
   Counters counters{.launches = 1, .warp_instructions = 1};
   for_each_row(p, [&](Index b, Index, Index i) {
@@ -24,34 +26,34 @@ Counters attention_counters(const Problem& p, const Values& values, const Reply&
   return counters;
 }
 
+Counters counters_of(const Append& asked, const Reply&) {
+  const Problem& p = asked.problem;
+  Index rows = 0;
+  for (const Index n : asked.update.new_seqlens) rows += n;
+  Counters counters{.launches = 1, .warp_instructions = 1};
+  counters.global_written_bytes =
+      rows * p.num_heads_kv * (p.head_dim + p.head_dim_v) * attest::bytes_of(cache_format(p));
+  return counters;
+}
+
+Counters counters_of(const Project& asked, const Reply& reply) {
+  Counters counters{.launches = 1, .warp_instructions = 1};
+  counters.f32_flops = 2 * reply.y.count() * asked.projection.x.extent[3];
+  return counters;
+}
+
+Counters counters_of(const CopyPages&, const Reply&) {
+  return {};
+}
+
 }  // namespace
 
 Subject counted(Subject subject) {
-  const auto attention = [](auto compute) {
-    return [compute](const Problem& problem, const Values& values, Poison poison) {
-      Reply reply = compute(problem, values, poison);
-      reply.counters = attention_counters(problem, values, reply);
-      return reply;
-    };
-  };
   subject.description.counts = true;
-  subject.prefill = attention(subject.prefill);
-  subject.decode = attention(subject.decode);
-  subject.append = [append = subject.append](const Problem& problem, const CacheUpdate& update,
-                                             Poison poison) {
-    Reply reply = append(problem, update, poison);
-    Index rows = 0;
-    for (const Index n : update.new_seqlens) rows += n;
-    reply.counters = {.launches = 1, .warp_instructions = 1};
-    reply.counters.global_written_bytes = rows * problem.num_heads_kv *
-                                          (problem.head_dim + problem.head_dim_v) *
-                                          attest::bytes_of(cache_format(problem));
-    return reply;
-  };
-  subject.projection = [project = subject.projection](const Projection& asked, Poison poison) {
-    Reply reply = project(asked, poison);
-    reply.counters = {.launches = 1, .warp_instructions = 1};
-    reply.counters.f32_flops = 2 * reply.y.count() * asked.x.extent[3];
+  subject.call = [right = std::move(subject.call)](const Request& request, Poison poison) {
+    Reply reply = right(request, poison);
+    reply.counters =
+        std::visit([&](const auto& asked) { return counters_of(asked, reply); }, request);
     return reply;
   };
   return subject;

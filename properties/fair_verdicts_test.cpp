@@ -98,11 +98,8 @@ TEST(FairVerdicts, NorWhereVisibleNumbersAreNone) {
 Subject only(Operation operation, const Subject& whole) {
   Subject subject;
   subject.description = whole.description;
-  if (operation == Operation::prefill) subject.prefill = whole.prefill;
-  if (operation == Operation::decode) subject.decode = whole.decode;
-  if (operation == Operation::append) subject.append = whole.append;
-  if (operation == Operation::projection) subject.projection = whole.projection;
-  if (operation == Operation::copy_pages) subject.copy_pages = whole.copy_pages;
+  subject.offered.set(static_cast<std::size_t>(operation));
+  subject.call = whole.call;
   return subject;
 }
 
@@ -149,12 +146,11 @@ TEST(FairVerdicts, OneOperationIsJudgedOrDeclined) {
 /// An honest subject that writes so many bytes more.
 Subject writing(std::function<Index(const Problem&)> bytes) {
   Subject subject = counted(oracle_subject());
-  subject.prefill = [bytes, right = subject.prefill](const Problem& p, const Values& values,
-                                                     Poison poison) {
-    Reply reply = right(p, values, poison);
-    reply.counters.global_written_bytes += bytes(p);
+  intercept<Attend>(subject, [bytes](const Attend& asked, Poison poison, const Handler& right) {
+    Reply reply = right(asked, poison);
+    reply.counters.global_written_bytes += bytes(asked.problem);
     return reply;
-  };
+  });
   return subject;
 }
 

@@ -13,47 +13,43 @@ namespace attest {
 /// The oracle, asked another question than the one put.
 inline Subject misunderstanding(std::function<void(Problem&, Values&)> change) {
   Subject subject = oracle_subject();
-  const auto right = subject.prefill;
-  subject.prefill =
-      subject.decode = [=](const Problem& asked, const Values& values, Poison poison) {
-        Problem problem = asked;
-        Values changed = values;
-        change(problem, changed);
-        return right(problem, changed, poison);
-      };
+  intercept<Attend>(subject, [=](const Attend& asked, Poison poison, const Handler& right) {
+    Problem problem = asked.problem;
+    Values values = asked.values;
+    change(problem, values);
+    return right(Attend{asked.operation, problem, values}, poison);
+  });
   return subject;
 }
 
 /// The oracle, with its reply spoilt.
 inline Subject spoiling(std::function<void(const Problem&, Reply&)> spoil) {
   Subject subject = oracle_subject();
-  const auto right = subject.prefill;
-  subject.prefill =
-      subject.decode = [=](const Problem& problem, const Values& values, Poison poison) {
-        Reply reply = right(problem, values, poison);
-        spoil(problem, reply);
-        return reply;
-      };
+  intercept<Attend>(subject, [=](const Attend& asked, Poison poison, const Handler& right) {
+    Reply reply = right(asked, poison);
+    spoil(asked.problem, reply);
+    return reply;
+  });
   return subject;
 }
 
 inline Subject appending(std::function<void(CacheUpdate&)> change) {
   Subject subject = oracle_subject();
-  const auto right = subject.append;
-  subject.append = [=](const Problem& problem, const CacheUpdate& asked, Poison poison) {
-    CacheUpdate update = asked;
+  intercept<Append>(subject, [=](const Append& asked, Poison poison, const Handler& right) {
+    CacheUpdate update = asked.update;
     change(update);
-    return right(problem, update, poison);
-  };
+    return right(Append{asked.problem, update}, poison);
+  });
   return subject;
 }
 
 /// Towards zero by one pattern, where the nearest number was further from it than what was given.
 inline Subject truncating_append() {
   Subject subject = oracle_subject();
-  subject.append = [right = subject.append](const Problem& problem, const CacheUpdate& update,
-                                            Poison poison) {
-    Reply reply = right(problem, update, poison);
+  intercept<Append>(subject, [](const Append& asked, Poison poison, const Handler& right) {
+    Reply reply = right(asked, poison);
+    const Problem& problem = asked.problem;
+    const CacheUpdate& update = asked.update;
     if (problem.rope != Rope::none || problem.scales != Scales::none || problem.ring > 0) {
       return reply;
     }
@@ -72,7 +68,7 @@ inline Subject truncating_append() {
       }
     }
     return reply;
-  };
+  });
   return subject;
 }
 

@@ -91,12 +91,11 @@ Subject ordered_by_schedule() {
   const auto order = std::make_shared<std::uint64_t>(0);
   subject.begin_under = [order](const Setting& setting) { *order = setting.schedule; };
   subject.reorder = [order](std::uint64_t turn) { *order = turn; };
-  const auto right = subject.prefill;
-  subject.prefill = subject.decode = [=](const Problem& p, const Values& values, Poison poison) {
-    Reply reply = right(p, values, poison);
+  intercept<Attend>(subject, [=](const Attend& asked, Poison poison, const Handler& right) {
+    Reply reply = right(asked, poison);
     reply.o.set_bits(0, reply.o.bits(0) ^ static_cast<std::uint32_t>(*order % 2));
     return reply;
-  };
+  });
   return subject;
 }
 
@@ -154,15 +153,11 @@ std::vector<Mistake> mistakes_in_replies() {
 /// An honest subject whose work is changed by `change`.
 Subject costing(std::function<void(const Problem&, Counters&)> change) {
   Subject subject = counted(oracle_subject());
-  const auto attention = [change](auto compute) {
-    return [=](const Problem& problem, const Values& values, Poison poison) {
-      Reply reply = compute(problem, values, poison);
-      change(problem, reply.counters);
-      return reply;
-    };
-  };
-  subject.prefill = attention(subject.prefill);
-  subject.decode = attention(subject.decode);
+  intercept<Attend>(subject, [=](const Attend& asked, Poison poison, const Handler& right) {
+    Reply reply = right(asked, poison);
+    change(asked.problem, reply.counters);
+    return reply;
+  });
   return subject;
 }
 
@@ -185,23 +180,23 @@ std::vector<Mistake> mistakes_in_costs() {
        {"cached_work"},
        [] {
          Subject subject = counted(oracle_subject());
-         subject.append = [right = subject.append](const Problem& p, const CacheUpdate& u,
-                                                   Poison poison) {
-           Reply reply = right(p, u, poison);
-           reply.counters.global_written_bytes *= p.seqlen_kv + p.spare_slots;
+         intercept<Append>(subject, [](const Append& asked, Poison poison, const Handler& right) {
+           Reply reply = right(asked, poison);
+           reply.counters.global_written_bytes *=
+               asked.problem.seqlen_kv + asked.problem.spare_slots;
            return reply;
-         };
+         });
          return subject;
        }},
       {"the whole prefix is projected for each row",
        {"cached_work"},
        [] {
          Subject subject = counted(oracle_subject());
-         subject.projection = [right = subject.projection](const Projection& asked, Poison poison) {
+         intercept<Project>(subject, [](const Project& asked, Poison poison, const Handler& right) {
            Reply reply = right(asked, poison);
-           reply.counters.f32_flops *= (asked.x.extent[2] + 1) / 2;
+           reply.counters.f32_flops *= (asked.projection.x.extent[2] + 1) / 2;
            return reply;
-         };
+         });
          return subject;
        }},
   };
@@ -254,16 +249,15 @@ std::vector<Mistake> mistakes_in_caches() {
        {"append_writes_its_slots", "quantised_path"},
        [] {
          Subject subject = oracle_subject();
-         subject.append = [right = subject.append](const Problem& p, const CacheUpdate& u,
-                                                   Poison poison) {
-           Reply reply = right(p, u, poison);
+         intercept<Append>(subject, [](const Append& asked, Poison poison, const Handler& right) {
+           Reply reply = right(asked, poison);
            Tensor& scales = reply.k_scales;
            const Tensor was = scales;
            for (Index flat = 1; flat < scales.count(); ++flat) {
              scales.set_bits(flat, was.bits(flat - 1));
            }
            return reply;
-         };
+         });
          return subject;
        }},
       {"append truncates to the cache's format", {"append_writes_its_slots"}, truncating_append},
@@ -285,12 +279,13 @@ std::vector<Mistake> mistakes_in_caches() {
        {"copied_pages"},
        [] {
          Subject subject = oracle_subject();
-         subject.copy_pages = [right = subject.copy_pages](const Problem& p, const PageCopy& asked,
-                                                           Poison poison) {
-           PageCopy copy = asked;
-           for (PageCopy::Pair& pair : copy.pairs) std::swap(pair.from, pair.to);
-           return right(p, copy, poison);
-         };
+         intercept<CopyPages>(subject,
+                              [](const CopyPages& asked, Poison poison, const Handler& right) {
+                                PageCopy copy = asked.copy;
+                                for (PageCopy::Pair& pair : copy.pairs)
+                                  std::swap(pair.from, pair.to);
+                                return right(CopyPages{asked.problem, copy}, poison);
+                              });
          return subject;
        }},
   };
@@ -302,11 +297,11 @@ std::vector<Mistake> mistakes_in_projections() {
        {"projection_agreement"},
        [] {
          Subject subject = oracle_subject();
-         subject.projection = [right = subject.projection](const Projection& asked, Poison poison) {
-           Projection plain = asked;
+         intercept<Project>(subject, [](const Project& asked, Poison poison, const Handler& right) {
+           Projection plain = asked.projection;
            plain.bias = std::nullopt;
-           return right(plain, poison);
-         };
+           return right(Project{plain}, poison);
+         });
          return subject;
        }},
       {"projection keeps the weights that it was given first",
@@ -314,28 +309,30 @@ std::vector<Mistake> mistakes_in_projections() {
        [] {
          Subject subject = oracle_subject();
          const auto kept = std::make_shared<Tensor>();
-         subject.projection = [right = subject.projection, kept](const Projection& asked,
-                                                                 Poison poison) {
-           Projection stale = asked;
-           if (kept->extent != asked.w.extent || kept->format != asked.w.format) *kept = asked.w;
-           stale.w = *kept;
-           return right(stale, poison);
-         };
+         intercept<Project>(subject,
+                            [kept](const Project& asked, Poison poison, const Handler& right) {
+                              Projection stale = asked.projection;
+                              if (kept->extent != asked.projection.w.extent ||
+                                  kept->format != asked.projection.w.format)
+                                *kept = asked.projection.w;
+                              stale.w = *kept;
+                              return right(Project{stale}, poison);
+                            });
          return subject;
        }},
       {"projection loses the last term",
        {"projection_agreement"},
        [] {
          Subject subject = oracle_subject();
-         subject.projection = [right = subject.projection](const Projection& asked, Poison poison) {
-           Projection shorter = asked;
-           for (Index b = 0; b < asked.x.extent[0]; ++b) {
-             for (Index row = 0; row < asked.x.extent[2]; ++row) {
-               shorter.x.set(b, 0, row, asked.x.extent[3] - 1, 0);
+         intercept<Project>(subject, [](const Project& asked, Poison poison, const Handler& right) {
+           Projection shorter = asked.projection;
+           for (Index b = 0; b < asked.projection.x.extent[0]; ++b) {
+             for (Index row = 0; row < asked.projection.x.extent[2]; ++row) {
+               shorter.x.set(b, 0, row, asked.projection.x.extent[3] - 1, 0);
              }
            }
-           return right(shorter, poison);
-         };
+           return right(Project{shorter}, poison);
+         });
          return subject;
        }},
   };

@@ -9,7 +9,9 @@
 namespace attest {
 namespace {
 
-Reply attention(const Problem& p, const Values& values, Poison) {
+Reply reply_to(const Attend& asked) {
+  const Problem& p = asked.problem;
+  const Values& values = asked.values;
   const Truth truth = exact_attention(p, values);
   Reply reply;
   reply.o = Tensor(p.output, {p.batch, p.num_heads_q, p.seqlen_q, p.head_dim_v});
@@ -23,11 +25,12 @@ Reply attention(const Problem& p, const Values& values, Poison) {
   return reply;
 }
 
-Reply append(const Problem& problem, const CacheUpdate& update, Poison) {
-  return appended<double>(problem, update);
+Reply reply_to(const Append& asked) {
+  return appended<double>(asked.problem, asked.update);
 }
 
-Reply copy_pages(const Problem&, const PageCopy& copy, Poison) {
+Reply reply_to(const CopyPages& asked) {
+  const PageCopy& copy = asked.copy;
   Reply reply;
   reply.k = copy.k;
   reply.v = copy.v;
@@ -42,7 +45,8 @@ Reply copy_pages(const Problem&, const PageCopy& copy, Poison) {
   return reply;
 }
 
-Reply project(const Projection& asked, Poison) {
+Reply reply_to(const Project& request) {
+  const Projection& asked = request.projection;
   const Tensor& x = asked.x;
   const Tensor& w = asked.w;
   Reply reply;
@@ -70,11 +74,10 @@ Subject oracle_subject() {
   subject.description.numerics = "50 digits, rounded once";
   subject.description.deterministic = true;
   subject.description.batch_invariant = true;
-  subject.prefill = attention;
-  subject.decode = attention;
-  subject.append = append;
-  subject.projection = project;
-  subject.copy_pages = copy_pages;
+  subject.offered.set();
+  subject.call = [](const Request& request, Poison) {
+    return std::visit([](const auto& asked) { return reply_to(asked); }, request);
+  };
   return subject;
 }
 

@@ -103,12 +103,11 @@ TEST(Properties, EachRefusesItsMistakes) {
 // Leaked poison: a subject that reads behind the keys, and lets what it finds touch the output.
 TEST(Properties, CausalitySeesPoison) {
   Subject subject = oracle_subject();
-  subject.prefill =
-      subject.decode = [right = subject.prefill](const Problem& p, const Values& v, Poison poison) {
-        Reply reply = right(p, v, poison);
-        if (poison == Poison::small) reply.o.set(0, reply.o.at(0) * 1.5 + 1);
-        return reply;
-      };
+  intercept<Attend>(subject, [](const Attend& asked, Poison poison, const Handler& right) {
+    Reply reply = right(asked, poison);
+    if (poison == Poison::small) reply.o.set(0, reply.o.at(0) * 1.5 + 1);
+    return reply;
+  });
   const Case c = parse_case("q=1x1x2x4 kv=1x3x4 spare=2");
   const Verdict verdict = property_named("causality").check(subject, c.problem, make_values(c));
   EXPECT_EQ(verdict.outcome, Outcome::violated);
@@ -118,15 +117,11 @@ TEST(Properties, CausalitySeesPoison) {
 TEST(Properties, WhatCannotBeExecutedIsNoVerdict) {
   Subject subject = oracle_subject();
   subject.description.counts = true;
-  const auto unsupported = [](const auto&...) {
+  subject.call = [](const Request&, Poison) {
     Reply reply;
     reply.fault = Fault{std::string(kUnsupported), "the emulator does not execute 'fly'"};
     return reply;
   };
-  subject.prefill = subject.decode = unsupported;
-  subject.append = unsupported;
-  subject.projection = unsupported;
-  subject.copy_pages = unsupported;
   for (const Property& property : catalogue()) {
     const Case c = draw_case(property.name, 1, 0);  // a hard case: there is something to ask
     try {
@@ -141,32 +136,13 @@ TEST(Properties, WhatCannotBeExecutedIsNoVerdict) {
 TEST(Properties, FaultsAndRefusalsAreNotVerdictsOnNumbers) {
   Subject faulty = oracle_subject(), choosy = oracle_subject(), misshapen = oracle_subject();
   for (Subject* subject : {&faulty, &choosy, &misshapen}) subject->description.counts = true;
-  faulty.prefill = faulty.decode = [](const Problem&, const Values&, Poison) {
-    Reply reply;
-    reply.fault = Fault{"memcheck", "read behind k"};
-    return reply;
-  };
-  faulty.append = [](const Problem&, const CacheUpdate&, Poison) {
-    Reply reply;
-    reply.fault = Fault{"memcheck", "read behind k"};
-    return reply;
-  };
-  faulty.projection = [](const Projection&, Poison) {
-    Reply reply;
-    reply.fault = Fault{"memcheck", "read behind k"};
-    return reply;
-  };
-  faulty.copy_pages = [](const Problem&, const PageCopy&, Poison) {
+  faulty.call = [](const Request&, Poison) {
     Reply reply;
     reply.fault = Fault{"memcheck", "read behind k"};
     return reply;
   };
   choosy.declines = [](Operation, const Problem&) { return std::string("not today"); };
-  misshapen.prefill =
-      misshapen.decode = [](const Problem&, const Values&, Poison) { return Reply{}; };
-  misshapen.append = [](const Problem&, const CacheUpdate&, Poison) { return Reply{}; };
-  misshapen.copy_pages = [](const Problem&, const PageCopy&, Poison) { return Reply{}; };
-  misshapen.projection = [](const Projection&, Poison) { return Reply{}; };
+  misshapen.call = [](const Request&, Poison) { return Reply{}; };
   for (const Property& property : catalogue()) {
     const Case c = draw_case(property.name, 1, 0);  // a hard case: there is something to ask
     const Values values = make_values(c);
@@ -188,11 +164,11 @@ TEST(Properties, WithoutAPromiseOfBitsTheBoundDecides) {
   Subject wobbling = tiled_subject(16);
   wobbling.description.deterministic = false;
   const auto runs = std::make_shared<int>(0);
-  wobbling.prefill = [right = wobbling.prefill, runs](const Problem& p, const Values& v, Poison n) {
-    Reply reply = right(p, v, n);
+  intercept<Attend>(wobbling, [runs](const Attend& asked, Poison poison, const Handler& right) {
+    Reply reply = right(asked, poison);
     reply.o.set_bits(0, reply.o.bits(0) ^ static_cast<std::uint32_t>((*runs)++ % 2));
     return reply;
-  };
+  });
   const Case c = parse_case("q=1x1x4x8 kv=1x9x4 causal fill=normal");
   const Values values = make_values(c);
   EXPECT_EQ(property_named("causality").check(wobbling, c.problem, values).outcome, Outcome::holds);

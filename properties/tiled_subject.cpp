@@ -121,7 +121,10 @@ void store(const Problem& p, const Values& values, State state, Reply& reply, In
   reply.lse.set(b, h, i, 0, lse);
 }
 
-Reply attention(const Problem& p, const Values& values, Index tile, Index splits) {
+Reply attention(const Attend& asked, Index tile) {
+  const Problem& p = asked.problem;
+  const Values& values = asked.values;
+  const Index splits = asked.operation == Operation::decode ? p.num_splits : 1;
   Reply reply;
   reply.o = Tensor(p.output, {p.batch, p.num_heads_q, p.seqlen_q, p.head_dim_v});
   if (wants_lse(p)) reply.lse = Tensor(Format::f32, {p.batch, p.num_heads_q, p.seqlen_q, 1});
@@ -144,7 +147,7 @@ Reply attention(const Problem& p, const Values& values, Index tile, Index splits
   return reply;
 }
 
-Reply project(const Projection& asked, Poison) {
+Reply project(const Projection& asked) {
   Reply reply;
   reply.y = Tensor(asked.output, {asked.x.extent[0], 1, asked.x.extent[2], asked.w.extent[3]});
   for (Index b = 0; b < asked.x.extent[0]; ++b) {
@@ -174,16 +177,15 @@ Subject tiled_subject(Index tile) {
   subject.description.precision.exp_error = 0x1p-23;
   subject.description.precision.tanh_error = 0x1p-22;
   subject.description.precision.log_error = 0x1p-19;
-  subject.prefill = [tile](const Problem& p, const Values& values, Poison) {
-    return attention(p, values, tile, 1);
-  };
-  subject.decode = [tile](const Problem& p, const Values& values, Poison) {
-    return attention(p, values, tile, p.num_splits);
-  };
-  subject.append = [](const Problem& p, const CacheUpdate& update, Poison) {
-    return appended<float>(p, update);
-  };
-  subject.projection = project;
+  intercept<Attend>(subject, [tile](const Attend& asked, Poison, const Handler&) {
+    return attention(asked, tile);
+  });
+  intercept<Append>(subject, [](const Append& asked, Poison, const Handler&) {
+    return appended<float>(asked.problem, asked.update);
+  });
+  intercept<Project>(subject, [](const Project& asked, Poison, const Handler&) {
+    return project(asked.projection);
+  });
   return subject;
 }
 

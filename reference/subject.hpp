@@ -2,22 +2,22 @@
 // emulator or on a GPU, somebody's plugin in a worker process, a mutant, or the oracle itself.
 // A property talks to nothing else.
 #pragma once
+#include <bitset>
 #include <cstdint>
 #include <functional>
 #include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "reference/precision.hpp"
+#include "reference/request.hpp"
 #include "reference/values.hpp"
 
 namespace attest {
-
-// Enumerators are spelled as they are printed.
-enum class Operation : std::uint8_t { prefill, decode, append, projection, copy_pages };
-inline constexpr std::size_t kOperationCount = 5;
 
 /// What memory that no correct subject may read is filled with: slots behind the last key, rows
 /// behind a batch entry's length, gaps between strided rows, guard zones, outputs and scratch.
@@ -114,39 +114,6 @@ struct Reply {
   std::vector<std::string> kernels;  // that were launched, in that order; empty where unknown
 };
 
-/// Append `new_k`, `new_v` rows to a cache: row r of batch entry b is token cache_seqlens[b] + r,
-/// for r < new_seqlens[b]. How it is turned, scaled and rounded: reference/README.md. Here a slot
-/// is where a token lies in its batch entry (the token's number, or that modulo the ring), whatever
-/// pages it is on; a token whose slot is at or behind the capacity is dropped.
-struct CacheUpdate {
-  Tensor k, v;  // the cache before, (batch, num_heads_kv, capacity, head_dim / head_dim_v), format:
-                // cache_format
-  Tensor new_k, new_v;  // (batch, num_heads_kv, rows, head_dim / head_dim_v), format: input
-  std::vector<Index> cache_seqlens;  // tokens in the cache per batch entry, before
-  std::vector<Index> new_seqlens;    // rows to append per batch entry, each <= rows
-  // Extents as scales_extent(problem, capacity); written by the append when they are per token.
-  std::optional<Tensor> k_scales = {}, v_scales = {};
-  std::optional<Tensor> rope_cos_sin =
-      {};  // with rope: (1, 1, positions, head_dim), cosines then sines
-};
-
-/// Y = X W + bias, accumulated in f32.
-struct Projection {
-  Tensor x;  // (batch, 1, rows, inner)
-  Tensor w;  // (1, 1, inner, columns)
-  Format output = Format::f32;
-  std::optional<Tensor> bias = {};  // (1, 1, 1, columns) f32
-};
-
-/// Page `from` of k and v onto page `to`, for each pair. No page that is written is read.
-struct PageCopy {
-  Tensor k, v;  // (pages, num_heads_kv, page_size, head_dim / head_dim_v)
-  struct Pair {
-    Index from, to;
-  };
-  std::vector<Pair> pairs;
-};
-
 /// What an emulator may choose where hardware differs: arithmetic, and one of the legal orders.
 struct Setting {
   std::string numerics;        // "sm_90+worst:7"
@@ -154,20 +121,17 @@ struct Setting {
   bool operator==(const Setting&) const = default;
 };
 
-/// A function that is not set means: this subject does not offer the operation.
+using Handler = std::function<Reply(const Request&, Poison)>;
+
 struct Subject {
   Description description;
+  std::bitset<kOperationCount> offered;  // a bit per Operation
   /// Why this Problem is not accepted, or nothing. Declined is not failed.
   std::function<std::optional<std::string>(Operation, const Problem&)> declines;
   /// How it rounds on this Problem, when that is not the same for all; see precision_of.
   std::function<PrecisionPath(Operation, const Problem&)> precision_for;
-  std::function<Reply(const Problem&, const Values&, Poison)> prefill;
-  /// Like prefill over a cache with problem.spare_slots behind the keys, in problem.num_splits
-  /// parts.
-  std::function<Reply(const Problem&, const Values&, Poison)> decode;
-  std::function<Reply(const Problem&, const CacheUpdate&, Poison)> append;
-  std::function<Reply(const Projection&, Poison)> projection;
-  std::function<Reply(const Problem&, const PageCopy&, Poison)> copy_pages;
+  /// Only for what is offered.
+  Handler call;
   /// Begins a check: all calls until the next one run under `setting`, and the same calls give the
   /// same bits again. Not set where there is nothing to choose, as on a GPU. Throws Error for a
   /// numeric model that does not exist.
@@ -177,21 +141,19 @@ struct Subject {
   std::function<void(std::uint64_t turn)> reorder;
 };
 
-/// Whether the operation's function is there.
 inline bool offers(const Subject& subject, Operation operation) {
-  switch (operation) {
-    case Operation::prefill:
-      return static_cast<bool>(subject.prefill);
-    case Operation::decode:
-      return static_cast<bool>(subject.decode);
-    case Operation::append:
-      return static_cast<bool>(subject.append);
-    case Operation::projection:
-      return static_cast<bool>(subject.projection);
-    case Operation::copy_pages:
-      return static_cast<bool>(subject.copy_pages);
-  }
-  return false;
+  return subject.offered.test(static_cast<std::size_t>(operation));
+}
+
+/// Hands requests of kind Asked to `act(asked, poison, right)` from now on, where `right` is what
+/// handled them before; all others go there at once.
+template <class Asked, class Act>
+void intercept(Subject& subject, Act act) {
+  subject.call = [right = std::move(subject.call), act = std::move(act)](const Request& request,
+                                                                         Poison poison) -> Reply {
+    if (const auto* asked = std::get_if<Asked>(&request)) return act(*asked, poison, right);
+    return right(request, poison);
+  };
 }
 
 /// How `subject` rounds when it is asked for `operation` on `problem`.

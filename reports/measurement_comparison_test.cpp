@@ -25,7 +25,9 @@ Subject modelled(const Model& model, Index block = 16) {
   path.exp_error = 0x1p-21;
   path.keys_per_rescale =
       block;  // and of the order of work nothing, so that the bound is a wide one
-  subject.prefill = [path, model](const Problem& p, const Values& values, Poison) {
+  subject.offered.set(static_cast<std::size_t>(Operation::prefill));
+  subject.call = [path, model](const Request& request, Poison) {
+    const auto& [operation, p, values] = std::get<Attend>(request);
     const Modelled made = model_attention(p, values, path, model);
     Reply reply;
     reply.o = Tensor(p.output, {p.batch, p.num_heads_q, p.seqlen_q, p.head_dim_v});

@@ -24,15 +24,15 @@ Cell measured(const Subject& subject, const std::string& line = kPrefill) {
 /// The oracle, but `change` makes something else of each number of O and its truth.
 Subject changed(double (*change)(Format format, double truth)) {
   Subject subject = oracle_subject();
-  subject.prefill = [change, right = subject.prefill](const Problem& p, const Values& values,
-                                                      Poison poison) {
-    Reply reply = right(p, values, poison);
-    const Truth truth = exact_attention(p, values);
+  intercept<Attend>(subject, [change](const Attend& asked, Poison poison, const Handler& right) {
+    Reply reply = right(asked, poison);
+    const Problem& p = asked.problem;
+    const Truth truth = exact_attention(p, asked.values);
     for (Index i = 0; i < reply.o.count(); ++i) {
       reply.o.set(i, change(p.output, truth.o[static_cast<std::size_t>(i)]));
     }
     return reply;
-  };
+  });
   return subject;
 }
 
@@ -198,7 +198,7 @@ TEST(Measurement, WhatIsDeclinedMeasuresNothing) {
   EXPECT_EQ(end_of(of({measured(subject), measured(oracle_subject())})).exit_code, 0);
   EXPECT_EQ(end_of(of({})).exit_code, 2);
   Subject silent = oracle_subject();
-  silent.prefill = [](const Problem&, const Values&, Poison) {
+  silent.call = [](const Request&, Poison) {
     Reply reply;
     reply.fault = Fault{"hung", "for a minute"};
     return reply;

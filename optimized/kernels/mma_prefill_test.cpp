@@ -46,7 +46,7 @@ Problem problem(Format input, Index queries, Index keys, Index head_dim, Index h
 class MmaPrefill : public testing::Test {
  protected:
   Counters counted(const Problem& p) {
-    Reply reply = subject_.prefill(p, counting_values(p), Poison::nan);
+    Reply reply = subject_.call(Attend{Operation::prefill, p, counting_values(p)}, Poison::nan);
     EXPECT_FALSE(reply.fault) << reply.fault->kind << ": " << reply.fault->what;
     return reply.counters;
   }

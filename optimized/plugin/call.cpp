@@ -66,7 +66,7 @@ DLDevice Calls::device() const {
   return {static_cast<DLDeviceType>(subject_.device_type), 0};
 }
 
-void Calls::ask_declines(const Request& request, ReplyHeader& reply) const {
+void Calls::ask_declines(const RequestHeader& request, ReplyHeader& reply) const {
   reply.precision = subject_.precision;
   const bool far = (request.problem.strided & ATTEST_STRIDED_FAR) != 0;
   if (far && (!has_far_memory() || (runtime_ != nullptr && !runtime_->emulated()))) {
@@ -91,7 +91,7 @@ void Calls::ask_declines(const Request& request, ReplyHeader& reply) const {
   }
 }
 
-std::optional<Calls::Failure> Calls::place(const Request& request, const std::byte* bytes,
+std::optional<Calls::Failure> Calls::place(const RequestHeader& request, const std::byte* bytes,
                                            Tensors& tensors) {
   for (std::uint32_t i = 0; i < request.tensor_count; ++i) {
     const emulator::OwnWork own("laid out", "the tensors");
@@ -121,7 +121,7 @@ std::optional<Calls::Failure> Calls::place(const Request& request, const std::by
   return std::nullopt;
 }
 
-std::int32_t Calls::dispatch(const Request& request, const Tensors& tensors) const {
+std::int32_t Calls::dispatch(const RequestHeader& request, const Tensors& tensors) const {
   const auto view = [&](TensorName name) { return find(tensors, name, device()); };
   if (request.operation == ATTEST_APPEND) {
     AttestAppend append{};
@@ -186,7 +186,7 @@ std::int32_t Calls::dispatch(const Request& request, const Tensors& tensors) con
                                             : subject_.prefill(&attention);
 }
 
-std::optional<Calls::Failure> Calls::invoke(const Request& request, const Tensors& tensors) {
+std::optional<Calls::Failure> Calls::invoke(const RequestHeader& request, const Tensors& tensors) {
   std::int32_t status = 0;
   std::optional<Failure> thrown;
   errno = 0;  // so that a refused allocation can be told from an ordinary failure
@@ -233,7 +233,7 @@ std::optional<Calls::Failure> Calls::examine(const Tensors& tensors, std::byte* 
 }
 
 void Calls::run(const std::byte* request_bytes, std::byte* reply_bytes) {
-  const auto& request = *reinterpret_cast<const Request*>(request_bytes);
+  const auto& request = *reinterpret_cast<const RequestHeader*>(request_bytes);
   auto& reply = *reinterpret_cast<ReplyHeader*>(reply_bytes);
   const Counters before = runtime_ != nullptr ? runtime_->counters() : Counters{};
   std::optional<Failure> failure;

@@ -20,7 +20,7 @@ class Calls {
   /// `runtime` is nullptr for a plugin of host code.
   Calls(const AttestSubject& subject, const CudaRuntime* runtime);
 
-  void ask_declines(const Request& request, ReplyHeader& reply) const;
+  void ask_declines(const RequestHeader& request, ReplyHeader& reply) const;
   /// `reply` begins with a ReplyHeader that is all zeros.
   void run(const std::byte* request, std::byte* reply);
 
@@ -30,9 +30,10 @@ class Calls {
   };
   using Tensors = std::vector<std::unique_ptr<PlacedTensor>>;
 
-  std::optional<Failure> place(const Request& request, const std::byte* bytes, Tensors& tensors);
-  std::optional<Failure> invoke(const Request& request, const Tensors& tensors);
-  std::int32_t dispatch(const Request& request, const Tensors& tensors) const;
+  std::optional<Failure> place(const RequestHeader& request, const std::byte* bytes,
+                               Tensors& tensors);
+  std::optional<Failure> invoke(const RequestHeader& request, const Tensors& tensors);
+  std::int32_t dispatch(const RequestHeader& request, const Tensors& tensors) const;
   std::optional<Failure> examine(const Tensors& tensors, std::byte* reply);
   DLDevice device() const;
 

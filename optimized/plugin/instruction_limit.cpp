@@ -30,7 +30,7 @@ double padded(std::int64_t count, std::int64_t tile) {
   return static_cast<double>((count + tile - 1) / tile * tile);
 }
 
-const TensorSpec* find(const Request& request, TensorName name) {
+const TensorSpec* find(const RequestHeader& request, TensorName name) {
   const TensorSpec* end = request.tensors + request.tensor_count;
   const TensorSpec* found = std::find_if(
       request.tensors, end, [name](const TensorSpec& spec) { return spec.name == name; });
@@ -41,7 +41,7 @@ struct Products {
   double exact = 0, padded = 0;
 };
 
-Products products_of(const Request& request) {
+Products products_of(const RequestHeader& request) {
   const AttestProblem& p = request.problem;
   if (request.operation == ATTEST_PREFILL || request.operation == ATTEST_DECODE) {
     const double heads = static_cast<double>(p.batch) * static_cast<double>(p.num_heads_q);
@@ -60,7 +60,7 @@ Products products_of(const Request& request) {
           padded(rows, kRowTile) * padded(inner, kColumnTile) * padded(columns, kRowTile)};
 }
 
-double elements_of(const Request& request) {
+double elements_of(const RequestHeader& request) {
   double sum = 0;
   for (std::uint32_t i = 0; i < request.tensor_count; ++i) {
     double elements = 1;
@@ -74,7 +74,7 @@ double elements_of(const Request& request) {
 
 }  // namespace
 
-std::uint64_t instruction_limit(const Request& request) {
+std::uint64_t instruction_limit(const RequestHeader& request) {
   const Products products = products_of(request);
   // Each element is moved, as it is multiplied, by 64 instructions at most.
   const double limit = kWithoutWork + kPerProduct * (products.exact + elements_of(request)) +

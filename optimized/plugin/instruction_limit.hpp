@@ -9,6 +9,6 @@ namespace attest {
 
 /// Warp instructions that one launch of a correct kernel never needs for this call, however it goes
 /// about it.
-std::uint64_t instruction_limit(const Request& request);
+std::uint64_t instruction_limit(const RequestHeader& request);
 
 }  // namespace attest

@@ -10,7 +10,7 @@ namespace attest {
 namespace {
 
 std::uint64_t limit_of(const Problem& problem) {
-  Request request{};
+  RequestHeader request{};
   request.operation = ATTEST_PREFILL;
   request.problem = abi_problem(problem);
   return instruction_limit(request);
@@ -36,7 +36,7 @@ TEST(InstructionLimit, LeavesRoomForTheSlowestOfALargeProblem) {
 }
 
 TEST(InstructionLimit, CountsWhatAProjectionMultiplies) {
-  Request request{};
+  RequestHeader request{};
   request.operation = ATTEST_PROJECTION;
   request.tensor_count = 2;
   request.tensors[0].name = TensorName::x;

@@ -1,7 +1,7 @@
 // What attest and its worker process write into the memory they share, and the messages that say
 // so. Plain data of fixed size: both programs are built together, so there is no version here.
 //
-//   request memory: Request, then the tensors that are sent     (the worker may only read it)
+//   request memory: RequestHeader, then the tensors that are sent     (the worker may only read it)
 //   reply memory:   ReplyHeader, then the tensors that come back
 #pragma once
 #include <array>
@@ -98,7 +98,7 @@ struct TensorSpec {
   std::uint64_t rows_reachable, columns_reachable;
 };
 
-struct Request {
+struct RequestHeader {
   // Of a call: options that the emulator is to take from here on, as print(DeviceOptions) writes
   // them; empty: nothing changes.
   char emulator[256];

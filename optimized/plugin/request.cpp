@@ -47,9 +47,10 @@ std::size_t bytes_of_extent(const Extent4& extent, Element element) {
 
 }  // namespace
 
-RequestPlan::RequestPlan(Operation operation, Poison poison) {
-  header_.operation = static_cast<std::uint32_t>(operation);
+RequestPlan::RequestPlan(const Request& request, Poison poison) {
+  header_.operation = static_cast<std::uint32_t>(operation_of(request));
   header_.poison = poison;
+  std::visit([this](const auto& asked) { plan(asked); }, request);
 }
 
 std::uint64_t RequestPlan::send(const void* source, std::size_t bytes) {
@@ -196,11 +197,11 @@ void RequestPlan::add_scales(const Problem& problem, TensorName name,
   }
 }
 
-RequestPlan RequestPlan::attention(Operation operation, const Problem& problem,
-                                   const Values& values, Poison poison) {
-  RequestPlan plan(operation, poison);
-  plan.header_.problem = abi_problem(problem);
-  const Index capacity = plan.header_.problem.capacity;
+void RequestPlan::plan(const Attend& asked) {
+  const Problem& problem = asked.problem;
+  const Values& values = asked.values;
+  header_.problem = abi_problem(problem);
+  const Index capacity = header_.problem.capacity;
   const Extent4 q{problem.batch, problem.num_heads_q, problem.seqlen_q, problem.head_dim};
   demand(values.q, q, TensorName::q);
   demand(values.k, {problem.batch, problem.num_heads_kv, problem.seqlen_kv, problem.head_dim},
@@ -211,29 +212,29 @@ RequestPlan RequestPlan::attention(Operation operation, const Problem& problem,
   if (tokens.empty()) tokens.assign(static_cast<std::size_t>(problem.batch), problem.seqlen_kv);
   std::vector<Index> used = tokens;
   for (Index& rows : used) rows = std::min(rows, capacity);
-  plan.place_cache(problem, capacity, used, problem.ring > 0 ? tokens : std::vector<Index>{});
-  plan.add_whole(TensorName::q, values.q, kAllAxes);
-  plan.add_cache(TensorName::k, values.k, Role::input);
-  plan.add_cache(TensorName::v, values.v, Role::input);
-  plan.add_scales(problem, TensorName::k_scales, values.k_scales, problem.seqlen_kv, Role::input);
-  plan.add_scales(problem, TensorName::v_scales, values.v_scales, problem.seqlen_kv, Role::input);
-  plan.add_optional(problem, values);
-  const std::uint64_t queries = plan.add_lengths(TensorName::seqlens_q, problem.seqlens_q);
-  const std::uint64_t keys = plan.add_lengths(TensorName::seqlens_kv, problem.seqlens_kv);
-  plan.add_output({TensorName::o,
-                   element_of(problem.output),
-                   {problem.batch, problem.num_heads_q, problem.seqlen_q, problem.head_dim_v},
-                   kAllAxes},
-                  problem.output);
+  place_cache(problem, capacity, used, problem.ring > 0 ? tokens : std::vector<Index>{});
+  add_whole(TensorName::q, values.q, kAllAxes);
+  add_cache(TensorName::k, values.k, Role::input);
+  add_cache(TensorName::v, values.v, Role::input);
+  add_scales(problem, TensorName::k_scales, values.k_scales, problem.seqlen_kv, Role::input);
+  add_scales(problem, TensorName::v_scales, values.v_scales, problem.seqlen_kv, Role::input);
+  add_optional(problem, values);
+  const std::uint64_t queries = add_lengths(TensorName::seqlens_q, problem.seqlens_q);
+  const std::uint64_t keys = add_lengths(TensorName::seqlens_kv, problem.seqlens_kv);
+  add_output({TensorName::o,
+              element_of(problem.output),
+              {problem.batch, problem.num_heads_q, problem.seqlen_q, problem.head_dim_v},
+              kAllAxes},
+             problem.output);
   if (wants_lse(problem)) {
-    plan.add_output({TensorName::lse,
-                     Element::f32,
-                     {problem.batch, problem.num_heads_q, problem.seqlen_q, 1},
-                     kWithoutColumn},
-                    Format::f32);
+    add_output({TensorName::lse,
+                Element::f32,
+                {problem.batch, problem.num_heads_q, problem.seqlen_q, 1},
+                kWithoutColumn},
+               Format::f32);
   }
-  for (std::uint32_t i = 0; i < plan.header_.tensor_count; ++i) {
-    TensorSpec& spec = plan.header_.tensors[i];
+  for (std::uint32_t i = 0; i < header_.tensor_count; ++i) {
+    TensorSpec& spec = header_.tensors[i];
     const bool scores = spec.name == TensorName::bias || spec.name == TensorName::mask;
     const bool queried = scores || spec.name == TensorName::q || spec.name == TensorName::o ||
                          spec.name == TensorName::lse;
@@ -243,68 +244,67 @@ RequestPlan RequestPlan::attention(Operation operation, const Problem& problem,
     spec.heads_inside_rows = problem.layout == Layout::bthd &&
                              (cached || spec.name == TensorName::q || spec.name == TensorName::o);
   }
-  plan.leave_gaps(problem);
-  return plan;
+  leave_gaps(problem);
 }
 
-RequestPlan RequestPlan::append(const Problem& problem, const CacheUpdate& update, Poison poison) {
-  RequestPlan plan(Operation::append, poison);
-  plan.header_.problem = abi_problem(problem);
+void RequestPlan::plan(const Append& asked) {
+  const Problem& problem = asked.problem;
+  const CacheUpdate& update = asked.update;
+  header_.problem = abi_problem(problem);
   const Index capacity = update.k.extent[2];
-  plan.header_.problem.capacity = capacity;
+  header_.problem.capacity = capacity;
   const auto batch = static_cast<std::size_t>(update.k.extent[0]);
   if (update.cache_seqlens.size() != batch || update.new_seqlens.size() != batch) {
     throw Error("append needs one length and one new length per batch entry");
   }
-  plan.place_cache(problem, capacity, std::vector<Index>(batch, capacity), {});
-  plan.add_lengths(TensorName::cache_seqlens, update.cache_seqlens);
-  const std::uint64_t rows = plan.add_lengths(TensorName::new_seqlens, update.new_seqlens);
+  place_cache(problem, capacity, std::vector<Index>(batch, capacity), {});
+  add_lengths(TensorName::cache_seqlens, update.cache_seqlens);
+  const std::uint64_t rows = add_lengths(TensorName::new_seqlens, update.new_seqlens);
   const bool heads_inside_rows = problem.layout == Layout::bthd;
   // What of the cache may be written, of all that an entry has room for, is for a property to
   // judge.
   for (const auto& [name, tensor] :
        {std::pair(TensorName::k, &update.k), std::pair(TensorName::v, &update.v)}) {
-    plan.add_cache(name, *tensor, Role::in_out).heads_inside_rows = heads_inside_rows;
+    add_cache(name, *tensor, Role::in_out).heads_inside_rows = heads_inside_rows;
   }
   for (const auto& [name, tensor] :
        {std::pair(TensorName::new_k, &update.new_k), std::pair(TensorName::new_v, &update.new_v)}) {
-    TensorSpec& spec = plan.add_whole(name, *tensor, kAllAxes);
+    TensorSpec& spec = add_whole(name, *tensor, kAllAxes);
     spec.rows_reachable = rows;
     spec.heads_inside_rows = heads_inside_rows;
   }
-  plan.add_scales(problem, TensorName::k_scales, update.k_scales, capacity, Role::in_out);
-  plan.add_scales(problem, TensorName::v_scales, update.v_scales, capacity, Role::in_out);
-  plan.leave_gaps(problem);
-  if (problem.rope == Rope::none) return plan;
+  add_scales(problem, TensorName::k_scales, update.k_scales, capacity, Role::in_out);
+  add_scales(problem, TensorName::v_scales, update.v_scales, capacity, Role::in_out);
+  leave_gaps(problem);
+  if (problem.rope == Rope::none) return;
   if (!update.rope_cos_sin)
     throw Error("the problem asks for rope, and no rope_cos_sin were given");
-  plan.add_whole(TensorName::rope_cos_sin, *update.rope_cos_sin, kMatrix);
-  return plan;
+  add_whole(TensorName::rope_cos_sin, *update.rope_cos_sin, kMatrix);
 }
 
-RequestPlan RequestPlan::copy_pages(const Problem& problem, const PageCopy& copy, Poison poison) {
-  RequestPlan plan(Operation::copy_pages, poison);
-  plan.header_.problem = abi_problem(problem);
+void RequestPlan::plan(const CopyPages& asked) {
+  const Problem& problem = asked.problem;
+  const PageCopy& copy = asked.copy;
+  header_.problem = abi_problem(problem);
   for (const auto& [name, tensor] :
        {std::pair(TensorName::k, &copy.k), std::pair(TensorName::v, &copy.v)}) {
     demand(*tensor, tensor->extent, name);
     const Shape shape{name, element_of(tensor->format), tensor->extent, kAllAxes};
-    plan.add_in_out(shape, *tensor).heads_inside_rows = problem.layout == Layout::bthd;
+    add_in_out(shape, *tensor).heads_inside_rows = problem.layout == Layout::bthd;
   }
-  std::vector<std::int32_t>& numbers = plan.lengths_.emplace_back();
+  std::vector<std::int32_t>& numbers = lengths_.emplace_back();
   for (const PageCopy::Pair& pair : copy.pairs) {
     numbers.push_back(static_cast<std::int32_t>(pair.from));
     numbers.push_back(static_cast<std::int32_t>(pair.to));
   }
   const auto pairs = static_cast<Index>(copy.pairs.size());
-  plan.add_input({TensorName::pairs, Element::i32, {1, 1, pairs, 2}, kMatrix}, numbers.data(),
-                 numbers.size() * sizeof(std::int32_t), pairs);
-  plan.leave_gaps(problem);
-  return plan;
+  add_input({TensorName::pairs, Element::i32, {1, 1, pairs, 2}, kMatrix}, numbers.data(),
+            numbers.size() * sizeof(std::int32_t), pairs);
+  leave_gaps(problem);
 }
 
-RequestPlan RequestPlan::projection(const Projection& projection, Poison poison) {
-  RequestPlan plan(Operation::projection, poison);
+void RequestPlan::plan(const Project& asked) {
+  const Projection& projection = asked.projection;
   const Tensor& x = projection.x;
   const Tensor& w = projection.w;
   demand(x, {x.extent[0], 1, x.extent[2], x.extent[3]}, TensorName::x);
@@ -314,19 +314,18 @@ RequestPlan RequestPlan::projection(const Projection& projection, Poison poison)
   problem.input = x.format;
   problem.output = projection.output;
   problem.bias = projection.bias.has_value();
-  plan.header_.problem = abi_problem(problem);
-  plan.add_whole(TensorName::x, x, kWithoutHead);
-  plan.add_whole(TensorName::w, w, kMatrix);
+  header_.problem = abi_problem(problem);
+  add_whole(TensorName::x, x, kWithoutHead);
+  add_whole(TensorName::w, w, kMatrix);
   if (projection.bias) {
     demand(*projection.bias, {1, 1, 1, w.extent[3]}, TensorName::bias);
-    plan.add_whole(TensorName::bias, *projection.bias, kColumnOnly);
+    add_whole(TensorName::bias, *projection.bias, kColumnOnly);
   }
-  plan.add_output({TensorName::y,
-                   element_of(projection.output),
-                   {x.extent[0], 1, x.extent[2], w.extent[3]},
-                   kWithoutHead},
-                  projection.output);
-  return plan;
+  add_output({TensorName::y,
+              element_of(projection.output),
+              {x.extent[0], 1, x.extent[2], w.extent[3]},
+              kWithoutHead},
+             projection.output);
 }
 
 void RequestPlan::write(std::byte* request) const {

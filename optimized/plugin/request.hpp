@@ -16,12 +16,10 @@ namespace attest {
 
 class RequestPlan {
  public:
-  /// Throw Error when a tensor has not the extent that the Problem asks for.
-  static RequestPlan attention(Operation operation, const Problem& problem, const Values& values,
-                               Poison poison);
-  static RequestPlan append(const Problem& problem, const CacheUpdate& update, Poison poison);
-  static RequestPlan projection(const Projection& projection, Poison poison);
-  static RequestPlan copy_pages(const Problem& problem, const PageCopy& copy, Poison poison);
+  /// Throws Error when a tensor has not the extent that the Problem asks for.
+  RequestPlan(const Request& request, Poison poison);
+
+  Operation operation() const { return static_cast<Operation>(header_.operation); }
 
   std::uint64_t request_bytes() const { return request_bytes_; }
   std::uint64_t reply_bytes() const { return reply_bytes_; }
@@ -44,7 +42,10 @@ class RequestPlan {
     std::uint8_t axes;  // bit a: axis a is shown
   };
 
-  RequestPlan(Operation operation, Poison poison);
+  void plan(const Attend& asked);
+  void plan(const Append& asked);
+  void plan(const Project& asked);
+  void plan(const CopyPages& asked);
   std::uint64_t send(const void* source, std::size_t bytes);
   TensorSpec& add(const Shape& shape, Role role);
   TensorSpec& add_input(const Shape& shape, const void* source, std::size_t bytes,
@@ -68,8 +69,8 @@ class RequestPlan {
   void leave_gaps(const Problem& problem);
   Tensor tensor_of(TensorName name, const std::byte* reply) const;
 
-  Request header_{};
-  std::uint64_t request_bytes_ = sizeof(Request), reply_bytes_ = sizeof(ReplyHeader);
+  RequestHeader header_{};
+  std::uint64_t request_bytes_ = sizeof(RequestHeader), reply_bytes_ = sizeof(ReplyHeader);
   std::vector<Piece> pieces_;
   std::deque<std::vector<std::int32_t>> lengths_;
   std::deque<std::vector<std::byte>> placed_;  // caches as they lie on their pages

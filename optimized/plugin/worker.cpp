@@ -1,6 +1,7 @@
 // The client side: a Subject whose functions send their arguments to a worker process.
 #include "optimized/plugin/worker.hpp"
 
+#include <bitset>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -59,8 +60,9 @@ class Client {
 
   const Description& description() const { return description_; }
   bool emulated() const { return emulated_; }
+  std::bitset<kOperationCount> offered() const { return offers_; }
   bool offers(Operation operation) const {
-    return (offers_ >> static_cast<unsigned>(operation) & 1U) != 0;
+    return offered().test(static_cast<std::size_t>(operation));
   }
 
   /// A worker that is started later gets the options as it starts, one that lives with its next
@@ -85,7 +87,7 @@ class Client {
     if (auto why = inexpressible(problem)) return why;
     auto& answer = answers_[static_cast<std::size_t>(operation)];
     if (answer && answer->problem == problem) return answer->declined;
-    Request request{};
+    RequestHeader request{};
     request.operation = static_cast<std::uint32_t>(operation);
     request.problem = abi_problem(problem);
     pending_fault_ = revive();
@@ -128,7 +130,7 @@ class Client {
     return *profile;
   }
 
-  Reply call(Operation operation, const RequestPlan& plan) {
+  Reply call(const RequestPlan& plan) {
     std::optional<Fault> fault = std::exchange(pending_fault_, std::nullopt);
     if (!fault) fault = revive();
     if (!fault) fault = send(plan);
@@ -153,7 +155,7 @@ class Client {
       if (header.faulted != 0) worker_.reset();
     }
     if (fault) {
-      fault->what = std::string(name_of(operation)) + ": " + fault->what;
+      fault->what = std::string(name_of(plan.operation())) + ": " + fault->what;
       reply.fault = std::move(fault);
     }
     return reply;
@@ -175,8 +177,8 @@ class Client {
     worker_->request().grow(plan.request_bytes());
     worker_->reply().grow(plan.reply_bytes());
     plan.write(worker_->request().data());
-    put_text(worker_->request().at<Request>(0).emulator, std::exchange(untold_, {}));
-    auto& request = worker_->request().at<Request>(0);
+    put_text(worker_->request().at<RequestHeader>(0).emulator, std::exchange(untold_, {}));
+    auto& request = worker_->request().at<RequestHeader>(0);
     request.instruction_limit = instruction_limit(request);
     return ask(MessageKind::call);
   }
@@ -220,33 +222,10 @@ Subject subject_of(const std::shared_ptr<Client>& client) {
   subject.precision_for = [client](Operation operation, const Problem& problem) {
     return client->precision_for(operation, problem);
   };
-  if (client->offers(Operation::prefill)) {
-    subject.prefill = [client](const Problem& problem, const Values& values, Poison poison) {
-      return client->call(Operation::prefill,
-                          RequestPlan::attention(Operation::prefill, problem, values, poison));
-    };
-  }
-  if (client->offers(Operation::decode)) {
-    subject.decode = [client](const Problem& problem, const Values& values, Poison poison) {
-      return client->call(Operation::decode,
-                          RequestPlan::attention(Operation::decode, problem, values, poison));
-    };
-  }
-  if (client->offers(Operation::append)) {
-    subject.append = [client](const Problem& problem, const CacheUpdate& update, Poison poison) {
-      return client->call(Operation::append, RequestPlan::append(problem, update, poison));
-    };
-  }
-  if (client->offers(Operation::projection)) {
-    subject.projection = [client](const Projection& projection, Poison poison) {
-      return client->call(Operation::projection, RequestPlan::projection(projection, poison));
-    };
-  }
-  if (client->offers(Operation::copy_pages)) {
-    subject.copy_pages = [client](const Problem& problem, const PageCopy& copy, Poison poison) {
-      return client->call(Operation::copy_pages, RequestPlan::copy_pages(problem, copy, poison));
-    };
-  }
+  subject.offered = client->offered();
+  subject.call = [client](const Request& request, Poison poison) {
+    return client->call(RequestPlan(request, poison));
+  };
   if (client->emulated()) {
     subject.begin_under = [client](const Setting& setting) { client->begin_under(setting); };
     subject.reorder = [client](std::uint64_t turn) { client->reorder(turn); };

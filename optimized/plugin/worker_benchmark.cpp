@@ -88,7 +88,8 @@ void through_worker(benchmark::State& state) {
   const Values values = counting_values(problem);
   const Subject subject = open_plugin(options_for("echoes"));
   const auto call = [&] {
-    if (subject.prefill(problem, values, Poison::nan).fault) throw std::runtime_error("fault");
+    if (subject.call(Attend{Operation::prefill, problem, values}, Poison::nan).fault)
+      throw std::runtime_error("fault");
   };
   call();
   for (auto _ : state) call();
@@ -117,7 +118,7 @@ void through_worker_emulated(benchmark::State& state) {
   options.counters = state.range(0) != 0;
   const Subject subject = open_plugin(options);
   for (auto _ : state) {
-    const Reply reply = subject.prefill(problem, values, Poison::nan);
+    const Reply reply = subject.call(Attend{Operation::prefill, problem, values}, Poison::nan);
     if (reply.fault) throw std::runtime_error(reply.fault->what);
     state.counters["warp_instructions"] = static_cast<double>(reply.counters.warp_instructions);
   }

@@ -64,7 +64,7 @@ void expect_value_of_the_key(const Reply& reply, const Problem& p, const Values&
 TEST(WorkerEmulated, OwnKernelsSayWhereTheyRun) {
   const Subject subject = open_plugin(kernels());
   EXPECT_EQ(subject.description.numerics, "emulated: sm_80");
-  EXPECT_TRUE(subject.prefill && subject.decode && subject.append && subject.projection);
+  EXPECT_TRUE(subject.offered.all());
 }
 
 TEST(WorkerEmulated, AttendsToTheOnlyKey) {
@@ -76,9 +76,11 @@ TEST(WorkerEmulated, AttendsToTheOnlyKey) {
         p.input = p.output = format;
         p.layout = layout;
         const Values values = counting_values(p);
-        expect_value_of_the_key(subject.prefill(p, values, poison), p, values);
+        expect_value_of_the_key(subject.call(Attend{Operation::prefill, p, values}, poison), p,
+                                values);
         p.num_splits = 2;
-        expect_value_of_the_key(subject.decode(p, values, poison), p, values);
+        expect_value_of_the_key(subject.call(Attend{Operation::decode, p, values}, poison), p,
+                                values);
       }
     }
   }
@@ -93,9 +95,9 @@ TEST(WorkerEmulated, EachCheckRunsUnderTheSettingItIsGiven) {
   const Values values = counting_values(p);
   const auto o_under = [&](const Setting& setting) {
     subject.begin_under(setting);
-    return subject.prefill(p, values, Poison::nan).o;
+    return subject.call(Attend{Operation::prefill, p, values}, Poison::nan).o;
   };
-  const Tensor plain = subject.prefill(p, values, Poison::nan).o;
+  const Tensor plain = subject.call(Attend{Operation::prefill, p, values}, Poison::nan).o;
   const Tensor worst = o_under({"sm_80+worst:1", 0});
   EXPECT_NE(worst, plain) << "exponentials that err change some bit";
   EXPECT_EQ(o_under({"sm_80", 5}), plain);
@@ -114,7 +116,7 @@ TEST(WorkerEmulated, Appends) {
   update.new_seqlens = {1};
   Problem p;
   p.input = Format::f16;
-  const Reply reply = subject.append(p, update, Poison::nan);
+  const Reply reply = subject.call(Append{p, update}, Poison::nan);
   ASSERT_FALSE(reply.fault) << reply.fault->kind << ": " << reply.fault->what;
   for (Index h = 0; h < 2; ++h) {
     for (Index slot = 0; slot < 4; ++slot) {
@@ -132,7 +134,7 @@ TEST(WorkerEmulated, Projects) {
   Subject subject = open_plugin(kernels());
   const Projection projection{counting(Format::f32, {2, 1, 3, 4}, 0),
                               counting(Format::f32, {1, 1, 4, 5}, 1), Format::f32};
-  const Reply reply = subject.projection(projection, Poison::nan);
+  const Reply reply = subject.call(Project{projection}, Poison::nan);
   ASSERT_FALSE(reply.fault) << reply.fault->kind << ": " << reply.fault->what;
   for (Index b = 0; b < 2; ++b) {
     for (Index row = 0; row < 3; ++row) {
@@ -154,7 +156,7 @@ class WorkerStrays : public testing::Test {
     p.seqlen_kv = 3;
     p.head_dim = p.head_dim_v = 4;
     p.softmax_scale = static_cast<float>(behaviour);
-    return subject_.prefill(p, counting_values(p), Poison::nan);
+    return subject_.call(Attend{Operation::prefill, p, counting_values(p)}, Poison::nan);
   }
   void expect(Behaviour behaviour, const std::string& kind, const std::string& part) {
     const Reply reply = run(behaviour);

@@ -42,7 +42,7 @@ WorkerOptions short_options() {
 }
 
 Reply run(Subject& subject, const Problem& problem, Poison poison = Poison::nan) {
-  return subject.prefill(problem, counting_values(problem), poison);
+  return subject.call(Attend{Operation::prefill, problem, counting_values(problem)}, poison);
 }
 
 class WorkerFault : public testing::Test {
@@ -169,14 +169,14 @@ TEST_F(WorkerFault, AppendedWhereNobodyHasRoom) {
   update.k = update.v = counting(Format::f32, {2, 2, 6, 4}, 1);
   update.new_k = update.new_v = counting(Format::f32, {2, 2, 1, 4}, 1);
   update.cache_seqlens = update.new_seqlens = {1, 1};
-  EXPECT_FALSE(subject_.append(p, update, Poison::nan).fault);
+  EXPECT_FALSE(subject_.call(Append{p, update}, Poison::nan).fault);
   p.softmax_scale = CHANGES_LAST_BLOCK;
-  const Reply page = subject_.append(p, update, Poison::nan);
+  const Reply page = subject_.call(Append{p, update}, Poison::nan);
   ASSERT_TRUE(page.fault);
   EXPECT_EQ(page.fault->kind, "guard");
   EXPECT_NE(page.fault->what.find("k[4,0,0,0]"), std::string::npos) << page.fault->what;
   p.softmax_scale = CHANGES_SPARE_SLOT;
-  const Reply slot = subject_.append(p, update, Poison::nan);
+  const Reply slot = subject_.call(Append{p, update}, Poison::nan);
   ASSERT_TRUE(slot.fault);
   EXPECT_EQ(slot.fault->kind, "guard");
   EXPECT_NE(slot.fault->what.find("v[1,0,3,0]"), std::string::npos) << slot.fault->what;

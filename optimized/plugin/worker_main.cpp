@@ -99,11 +99,11 @@ class Worker {
       auto& reply = reply_.at<ReplyHeader>(0);
       watch_for_crashes(&reply.crash);
       if (message.kind == MessageKind::declines) {
-        calls_->ask_declines(request_.at<const Request>(0), reply);
+        calls_->ask_declines(request_.at<const RequestHeader>(0), reply);
       } else if (message.kind == MessageKind::profile) {
         put_text(reply.text, runtime_ ? runtime_->kernel_profile() : std::string());
       } else {
-        const auto& request = request_.at<const Request>(0);
+        const auto& request = request_.at<const RequestHeader>(0);
         if (request.emulator[0] != '\0') runtime_->configure(request.emulator);
         calls_->run(request_.data(), reply_.data());
       }

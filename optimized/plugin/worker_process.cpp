@@ -131,7 +131,7 @@ emulator::DeviceOptions emulator_options(const WorkerOptions& options) {
 WorkerProcess::WorkerProcess(const WorkerOptions& options)
     : seconds_(options.case_seconds),
       memory_bytes_(options.memory_bytes),
-      request_(SharedMemory::create("attest-request", sizeof(Request))),
+      request_(SharedMemory::create("attest-request", sizeof(RequestHeader))),
       reply_(SharedMemory::create("attest-reply", sizeof(ReplyHeader))) {
   start(options);
   const Answer answer = wait_for_answer();

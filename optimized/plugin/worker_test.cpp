@@ -44,7 +44,7 @@ double echoed_lse(const Problem& p, const Values& values, Index b, Index h, Inde
 
 void expect_decoded_echo(Subject& subject, const Problem& p, Poison poison) {
   const Values values = counting_values(p);
-  const Reply decode = subject.decode(p, values, poison);
+  const Reply decode = subject.call(Attend{Operation::decode, p, values}, poison);
   ASSERT_FALSE(decode.fault) << decode.fault->kind << ": " << decode.fault->what;
   for (Index b = 0; b < p.batch; ++b) {
     const Index rows = length_of(p.seqlens_q, b, p.seqlen_q);
@@ -68,7 +68,7 @@ void expect_decoded_echo(Subject& subject, const Problem& p, Poison poison) {
 
 void expect_echo(Subject& subject, const Problem& p, Poison poison) {
   const Values values = counting_values(p);
-  const Reply prefill = subject.prefill(p, values, poison);
+  const Reply prefill = subject.call(Attend{Operation::prefill, p, values}, poison);
   ASSERT_FALSE(prefill.fault) << prefill.fault->kind << ": " << prefill.fault->what;
   ASSERT_EQ(prefill.o.extent, (Extent4{p.batch, p.num_heads_q, p.seqlen_q, p.head_dim_v}));
   ASSERT_EQ(prefill.lse.extent, (Extent4{p.batch, p.num_heads_q, p.seqlen_q, 1}));
@@ -226,7 +226,7 @@ TEST(Worker, AppendsInBothLayouts) {
     update.new_v = counting(Format::bf16, {2, 3, 2, 5}, 101);
     update.cache_seqlens = {3, 6};
     update.new_seqlens = {1, 2};  // the second row of entry 1 does not fit and is dropped
-    const Reply reply = subject.append(p, update, Poison::nan);
+    const Reply reply = subject.call(Append{p, update}, Poison::nan);
     ASSERT_FALSE(reply.fault) << reply.fault->what;
     Tensor k = update.k, v = update.v;
     for (Index h = 0; h < 3; ++h) {
@@ -267,7 +267,7 @@ TEST(Worker, AppendsToPagesAndRings) {
     update.rope_cos_sin = Tensor(Format::f32, {1, 1, 9, 4});
     update.cache_seqlens = {3, 6};
     update.new_seqlens = {1, 2};  // the second row of entry 1 does not fit, but in a ring
-    const Reply reply = subject.append(p, update, Poison::huge);
+    const Reply reply = subject.call(Append{p, update}, Poison::huge);
     ASSERT_FALSE(reply.fault) << reply.fault->what;
     Tensor k = update.k, v = update.v, k_scales = *update.k_scales, v_scales = *update.v_scales;
     for (Index h = 0; h < 3; ++h) {
@@ -298,7 +298,7 @@ TEST(Worker, CopiesPages) {
     const PageCopy copy{counting(Format::i8, {5, 3, 2, 4}, -100),
                         counting(Format::i8, {5, 3, 2, 6}, -120),
                         {{0, 3}, {0, 1}, {4, 2}}};
-    const Reply reply = subject.copy_pages(p, copy, Poison::nan);
+    const Reply reply = subject.call(CopyPages{p, copy}, Poison::nan);
     ASSERT_FALSE(reply.fault) << reply.fault->what;
     Tensor k = copy.k, v = copy.v;
     for (const PageCopy::Pair& pair : copy.pairs) {
@@ -319,7 +319,7 @@ TEST(Worker, Projects) {
   const Projection projection{counting(Format::f32, {2, 1, 3, 4}, 0),
                               counting(Format::f32, {1, 1, 4, 5}, 1), Format::f32,
                               counting(Format::f32, {1, 1, 1, 5}, 20)};
-  const Reply reply = subject.projection(projection, Poison::huge);
+  const Reply reply = subject.call(Project{projection}, Poison::huge);
   ASSERT_FALSE(reply.fault) << reply.fault->what;
   ASSERT_EQ(reply.y.extent, (Extent4{2, 1, 3, 5}));
   for (Index b = 0; b < 2; ++b) {
@@ -340,7 +340,7 @@ TEST(Worker, DeclinesWhatIsNotOfferedOrCannotBeStated) {
   Problem p;
   EXPECT_EQ(subject.declines(Operation::prefill, p), std::nullopt);
   EXPECT_EQ(subject.declines(Operation::decode, p), "the plugin offers no decode");
-  EXPECT_EQ(subject.decode, nullptr);
+  EXPECT_FALSE(offers(subject, Operation::decode));
   p.sinks = true;
   EXPECT_EQ(subject.declines(Operation::prefill, p), "no sinks here");
   EXPECT_EQ(subject.declines(Operation::prefill, p), "no sinks here");  // from memory

@@ -18,7 +18,8 @@ using Accepted = bool (*)(const Problem&);
 
 Subject decode_only(Accepted accepted) {
   Subject subject;
-  subject.decode = [](const Problem&, const Values&, Poison) { return Reply{}; };
+  subject.offered.set(static_cast<std::size_t>(Operation::decode));
+  subject.call = [](const Request&, Poison) { return Reply{}; };
   subject.declines = [accepted](Operation, const Problem& p) {
     return accepted(p) ? std::nullopt : std::optional<std::string>("not this");
   };

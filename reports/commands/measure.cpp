@@ -123,17 +123,16 @@ Done ask(const Subject& subject, const Call& call, const Values& values) {
   Done done;
   if (call.operation == Operation::projection) {
     const Projection projection = projection_from(p, values);
-    done.reply = subject.projection(projection, Poison::nan);
+    done.reply = subject.call(Project{projection}, Poison::nan);
     done.least_bytes = size_of(projection.x) + size_of(projection.w) + size_of(done.reply.y);
   } else if (call.operation == Operation::append) {
     const CacheUpdate update = update_of(p, values);
-    done.reply = subject.append(p, update, Poison::nan);
+    done.reply = subject.call(Append{p, update}, Poison::nan);
     const Index tokens = p.batch * p.num_heads_kv * p.seqlen_q;
     done.least_bytes = size_of(update.new_k) + size_of(update.new_v) +
                        tokens * (p.head_dim + p.head_dim_v) * bytes_of(cache_format(p));
   } else {
-    const auto& compute = call.operation == Operation::decode ? subject.decode : subject.prefill;
-    done.reply = compute(p, values, Poison::nan);
+    done.reply = subject.call(Attend{call.operation, p, values}, Poison::nan);
     done.least_bytes = size_of(values.q) + size_of(values.k) + size_of(values.v) +
                        size_of(done.reply.o) + size_of(done.reply.lse);
     if (call.operation == Operation::decode &&
