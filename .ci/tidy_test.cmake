@@ -85,6 +85,7 @@ planted(file-name "reports/golden.txt" "")
 
 planted(word "reports/x.hpp" "int expected_rows = 0;\n")
 planted(word "reports/x.hpp" "double tolerance;\n")
+planted(word "reports/x.hpp" "int v_depth = 0;\n")
 planted(word "optimized/kernels/k.cu" "__global__ void fast_exp();\n")
 planted(word "reports/x.hpp" "double f() { return g(1, epsilon); }  // no epsilon\n")
 planted(leftover "reports/x.hpp" "// TODO: later\n")

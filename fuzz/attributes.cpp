@@ -43,23 +43,23 @@ void put(Problem& p, Index value) {
 void put_head_dim(Problem& p, Index value) {
   p.head_dim = p.head_dim_v = value;
 }
-void put_query_heads(Problem& p, Index value) {
+void put_num_heads_q(Problem& p, Index value) {
   p.num_heads_q = value;
   p.num_heads_kv = std::max<Index>(std::gcd(p.num_heads_kv, value), 1);
 }
 Index group_of(const Problem& p) {
   return p.num_heads_q / p.num_heads_kv;
 }
-void put_query_heads_of_groups(Problem& p, Index value) {
+void put_num_heads_q_of_groups(Problem& p, Index value) {
   p.num_heads_kv = std::max<Index>(value / std::max<Index>(group_of(p), 1), 1);
   p.num_heads_q = value;
 }
-void put_kv_heads_alone(Problem& p, Index value) {
+void put_num_heads_kv_alone(Problem& p, Index value) {
   if (value > 0) p.num_heads_kv = value;  // none at all is no Problem, and has no groups
 }
-void put_kv_heads(Problem& p, Index value) {
+void put_num_heads_kv(Problem& p, Index value) {
   p.num_heads_q = value * group_of(p);
-  put_kv_heads_alone(p, value);
+  put_num_heads_kv_alone(p, value);
 }
 void put_group(Problem& p, Index value) {
   p.num_heads_q = p.num_heads_kv * value;
@@ -99,9 +99,9 @@ constexpr std::array kNumbers{
     Attribute{"batch", "", "batch entries", kTokens, value_of<&Problem::batch>, nullptr,
               put<&Problem::batch>},
     Attribute{"num_heads_q", "heads", "query heads", kAttention, value_of<&Problem::num_heads_q>,
-              nullptr, put_query_heads, nullptr, put_query_heads_of_groups},
+              nullptr, put_num_heads_q, nullptr, put_num_heads_q_of_groups},
     Attribute{"num_heads_kv", "kv_heads", "KV heads", kTokens, value_of<&Problem::num_heads_kv>,
-              nullptr, put_kv_heads, nullptr, put_kv_heads_alone},
+              nullptr, put_num_heads_kv, nullptr, put_num_heads_kv_alone},
     Attribute{"group", "", "query heads of a KV head", kAttention, group_of, nullptr, put_group,
               nullptr, put_group_by_kv_heads},
     Attribute{"page", "page_size", "slots of a page of the cache; 0: no pages", kCaches,
