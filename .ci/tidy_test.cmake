@@ -77,6 +77,8 @@ planted(third-party "reports/x.cpp" "#include <gtest/gtest.h>\n")
 planted(third-party "reports/x.cpp" "#include \"reports/ran.hpp\"\n")
 planted(third-party "reports/x_test.cpp" "#include <benchmark/benchmark.h>\n")
 
+planted(testing "reports/x.cpp" "#include \"reports/testing/ran.hpp\"\n")
+
 planted(file-name "reports/CamelCase.cpp" "")
 planted(file-name "reports/with space.hpp" "")
 planted(file-name "reports/string_utils.hpp" "")

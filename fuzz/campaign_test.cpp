@@ -10,8 +10,8 @@
 #include <set>
 #include <thread>
 
-#include "fuzz/fake_world.hpp"
 #include "fuzz/setting.hpp"
+#include "fuzz/testing/fake_world.hpp"
 #include "properties/domains/domain.hpp"
 #include "reference/text.hpp"
 

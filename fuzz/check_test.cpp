@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "fuzz/fake_world.hpp"
+#include "fuzz/testing/fake_world.hpp"
 #include "properties/domains/domain.hpp"
 #include "reference/text.hpp"
 

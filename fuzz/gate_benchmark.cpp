@@ -7,7 +7,7 @@
 #include <chrono>
 
 #include "fuzz/campaign.hpp"
-#include "fuzz/kernels_beside.hpp"
+#include "fuzz/testing/kernels_beside.hpp"
 #include "properties/oracle_subject.hpp"
 
 namespace attest {

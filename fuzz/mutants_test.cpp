@@ -8,7 +8,7 @@
 
 #include "fuzz/campaign.hpp"
 #include "fuzz/corpus.hpp"
-#include "fuzz/kernels_beside.hpp"
+#include "fuzz/testing/kernels_beside.hpp"
 #include "properties/property.hpp"
 
 namespace attest {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "fuzz/campaign.hpp"
-#include "fuzz/fake_world.hpp"
+#include "fuzz/testing/fake_world.hpp"
 #include "properties/domains/domain.hpp"
 
 namespace attest {

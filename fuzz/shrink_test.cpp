@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "fuzz/campaign.hpp"
-#include "fuzz/fake_world.hpp"
 #include "fuzz/shrink.hpp"
+#include "fuzz/testing/fake_world.hpp"
 #include "reference/text.hpp"
 
 namespace attest {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fuzz/campaign.hpp"
-#include "fuzz/kernels_beside.hpp"
+#include "fuzz/testing/kernels_beside.hpp"
 #include "properties/property.hpp"
 #include "reference/text.hpp"
 

@@ -6,8 +6,8 @@
 
 #include <set>
 
-#include "fuzz/fake_world.hpp"
 #include "fuzz/plan.hpp"
+#include "fuzz/testing/fake_world.hpp"
 #include "properties/domains/domain.hpp"
 #include "reference/text.hpp"
 

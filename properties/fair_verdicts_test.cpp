@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "properties/ask.hpp"
-#include "properties/counted_subject.hpp"
 #include "properties/domains/hard_cases.hpp"
 #include "properties/fills.hpp"
 #include "properties/oracle_subject.hpp"
 #include "properties/property.hpp"
-#include "properties/tiled_subject.hpp"
+#include "properties/testing/counted_subject.hpp"
+#include "properties/testing/tiled_subject.hpp"
 #include "reference/formats.hpp"
 #include "reference/text.hpp"
 

@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "properties/ask.hpp"
-#include "properties/counted_subject.hpp"
 #include "properties/domains/domain.hpp"
 #include "properties/domains/hard_cases.hpp"
 #include "properties/fills.hpp"
-#include "properties/mistakes.hpp"
 #include "properties/oracle_subject.hpp"
 #include "properties/property.hpp"
-#include "properties/tiled_subject.hpp"
+#include "properties/testing/counted_subject.hpp"
+#include "properties/testing/mistakes.hpp"
+#include "properties/testing/tiled_subject.hpp"
 #include "reference/text.hpp"
 
 namespace attest {

@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "reference/case_words.hpp"
-#include "reference/random_problem.hpp"
+#include "reference/testing/random_problem.hpp"
 #include "reference/validity.hpp"
 
 namespace attest {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "reports/formats.hpp"
-#include "reports/sample_run.hpp"
+#include "reports/testing/sample_run.hpp"
 
 namespace attest {
 namespace {

@@ -8,7 +8,7 @@
 #include "fuzz/tally.hpp"
 #include "reports/formats.hpp"
 #include "reports/rendering.hpp"
-#include "reports/sample_run.hpp"
+#include "reports/testing/sample_run.hpp"
 
 namespace attest {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "properties/fills.hpp"
 #include "properties/oracle_subject.hpp"
-#include "properties/tiled_subject.hpp"
+#include "properties/testing/tiled_subject.hpp"
 #include "reference/formats.hpp"
 #include "reference/oracle/exact.hpp"
 #include "reference/text.hpp"

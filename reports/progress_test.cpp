@@ -7,7 +7,7 @@
 #include <string>
 
 #include "reports/formats.hpp"
-#include "reports/pseudo_terminal.hpp"
+#include "reports/testing/pseudo_terminal.hpp"
 
 namespace attest {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "reference/precision_text.hpp"
 #include "reports/formats.hpp"
-#include "reports/sample_run.hpp"
+#include "reports/testing/sample_run.hpp"
 
 namespace attest {
 namespace {

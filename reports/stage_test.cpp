@@ -8,7 +8,7 @@
 #include <string_view>
 #include <thread>
 
-#include "reports/pseudo_terminal.hpp"
+#include "reports/testing/pseudo_terminal.hpp"
 
 namespace attest {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "reports/formats.hpp"
 #include "reports/safetensors.hpp"
-#include "reports/sample_run.hpp"
+#include "reports/testing/sample_run.hpp"
 
 namespace attest {
 namespace {

@@ -1,5 +1,5 @@
 // Definitions of what properties/ would define: catalogue(), draw_case(), probe(), fills() ...
-#include "fuzz/fake_world.hpp"
+#include "fuzz/testing/fake_world.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // on, and that shared memory is never waited for. What it computes is the properties' business.
 #include <gtest/gtest.h>
 
-#include "optimized/plugin/test_cases.hpp"
+#include "optimized/plugin/testing/test_cases.hpp"
 #include "optimized/plugin/worker.hpp"
 
 namespace attest {

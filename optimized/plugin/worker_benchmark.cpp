@@ -11,7 +11,7 @@
 #include "optimized/plugin/abi.hpp"
 #include "optimized/plugin/attest_subject.h"
 #include "optimized/plugin/patterns.hpp"
-#include "optimized/plugin/test_cases.hpp"
+#include "optimized/plugin/testing/test_cases.hpp"
 #include "optimized/plugin/worker.hpp"
 
 namespace attest {

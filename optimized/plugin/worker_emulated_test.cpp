@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "optimized/plugin/fault_kinds.hpp"
-#include "optimized/plugin/test_cases.hpp"
 #include "optimized/plugin/test_plugins/behaviours.h"
+#include "optimized/plugin/testing/test_cases.hpp"
 #include "optimized/plugin/worker.hpp"
 #include "reference/text.hpp"
 

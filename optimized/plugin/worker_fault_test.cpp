@@ -12,8 +12,8 @@
 
 #include "optimized/plugin/fault_kinds.hpp"
 #include "optimized/plugin/patterns.hpp"
-#include "optimized/plugin/test_cases.hpp"
 #include "optimized/plugin/test_plugins/behaviours.h"
+#include "optimized/plugin/testing/test_cases.hpp"
 #include "optimized/plugin/worker.hpp"
 #include "reference/text.hpp"
 

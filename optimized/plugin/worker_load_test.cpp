@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "optimized/plugin/test_cases.hpp"
+#include "optimized/plugin/testing/test_cases.hpp"
 #include "optimized/plugin/worker.hpp"
 #include "reference/text.hpp"
 

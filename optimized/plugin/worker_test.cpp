@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "optimized/plugin/fault_kinds.hpp"
-#include "optimized/plugin/test_cases.hpp"
+#include "optimized/plugin/testing/test_cases.hpp"
 
 namespace attest {
 namespace {

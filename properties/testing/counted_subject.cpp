@@ -1,6 +1,6 @@
 // The least that a kernel which keeps its scores on the chip does: two operations per product, ten
 // for the weight of a score, its outputs written once.
-#include "properties/counted_subject.hpp"
+#include "properties/testing/counted_subject.hpp"
 
 #include "properties/rows.hpp"
 #include "reference/formats.hpp"

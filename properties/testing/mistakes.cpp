@@ -1,13 +1,13 @@
 // Each mistake is the oracle put another question, its reply spoilt, or its costs raised.
-#include "properties/mistakes.hpp"
+#include "properties/testing/mistakes.hpp"
 
 #include <cmath>
 #include <memory>
 #include <utility>
 
-#include "properties/counted_subject.hpp"
-#include "properties/mistaken_subjects.hpp"
 #include "properties/oracle_subject.hpp"
+#include "properties/testing/counted_subject.hpp"
+#include "properties/testing/mistaken_subjects.hpp"
 #include "reference/text.hpp"
 
 namespace attest {

@@ -1,6 +1,6 @@
 // Tiled attention in f32 with a running maximum, written for reading. Shares no code with any
 // kernel.
-#include "properties/tiled_subject.hpp"
+#include "properties/testing/tiled_subject.hpp"
 
 #include <algorithm>
 #include <cmath>

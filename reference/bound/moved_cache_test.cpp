@@ -10,8 +10,8 @@
 
 #include "reference/bound/constants.hpp"
 #include "reference/oracle/exact.hpp"
-#include "reference/random_problem.hpp"
 #include "reference/random_values.hpp"
+#include "reference/testing/random_problem.hpp"
 
 namespace attest {
 namespace {

@@ -1,12 +1,12 @@
 // Where one term of B2 or B3 carries most of the error, no right kernel is refused: without the
 // term, it is. The largest error / bound is printed beside.
-#include "reference/bound/one_term.hpp"
+#include "reference/bound/testing/one_term.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdio>
 
-#include "reference/bound/tally.hpp"
+#include "reference/bound/testing/tally.hpp"
 
 namespace attest {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "reference/bound/tally.hpp"
+#include "reference/bound/testing/tally.hpp"
 #include "reference/random_values.hpp"
 
 namespace attest {

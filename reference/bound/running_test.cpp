@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "reference/bound/tally.hpp"
+#include "reference/bound/testing/tally.hpp"
 #include "reference/random_values.hpp"
 
 namespace attest {

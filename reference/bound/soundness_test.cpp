@@ -7,12 +7,12 @@
 #include <cstdio>
 #include <map>
 
-#include "reference/bound/hostile_values.hpp"
-#include "reference/bound/right_recipes.hpp"
-#include "reference/bound/tally.hpp"
+#include "reference/bound/testing/hostile_values.hpp"
+#include "reference/bound/testing/right_recipes.hpp"
+#include "reference/bound/testing/tally.hpp"
 #include "reference/formats.hpp"
-#include "reference/random_problem.hpp"
 #include "reference/random_values.hpp"
+#include "reference/testing/random_problem.hpp"
 
 namespace attest {
 namespace {

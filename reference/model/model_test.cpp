@@ -9,13 +9,13 @@
 #include <random>
 
 #include "reference/bound/acceptance.hpp"
-#include "reference/bound/hostile_values.hpp"
 #include "reference/bound/order_free.hpp"
-#include "reference/model/random_path.hpp"
+#include "reference/bound/testing/hostile_values.hpp"
+#include "reference/model/testing/random_path.hpp"
 #include "reference/oracle/exact.hpp"
 #include "reference/precision_text.hpp"
-#include "reference/random_problem.hpp"
 #include "reference/random_values.hpp"
+#include "reference/testing/random_problem.hpp"
 #include "reference/text.hpp"
 
 namespace attest {

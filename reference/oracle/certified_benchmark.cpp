@@ -6,7 +6,7 @@
 #include <ctime>
 
 #include "reference/oracle/certified.hpp"
-#include "reference/oracle/plain_attention.hpp"
+#include "reference/oracle/testing/plain_attention.hpp"
 #include "reference/random_values.hpp"
 
 namespace attest {

@@ -11,10 +11,10 @@
 #include <limits>
 #include <map>
 
-#include "reference/bound/hostile_values.hpp"
+#include "reference/bound/testing/hostile_values.hpp"
 #include "reference/oracle/tiers.hpp"
-#include "reference/random_problem.hpp"
 #include "reference/random_values.hpp"
+#include "reference/testing/random_problem.hpp"
 
 namespace attest {
 namespace {

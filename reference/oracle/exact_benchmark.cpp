@@ -5,7 +5,7 @@
 #include <ctime>
 
 #include "reference/oracle/exact.hpp"
-#include "reference/oracle/plain_attention.hpp"
+#include "reference/oracle/testing/plain_attention.hpp"
 #include "reference/random_values.hpp"
 
 namespace {

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
-#include "reference/random_problem.hpp"
 #include "reference/random_values.hpp"
+#include "reference/testing/random_problem.hpp"
 
 namespace attest {
 namespace {

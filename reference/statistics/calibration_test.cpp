@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "reference/statistics/cells.hpp"
+#include "reference/statistics/testing/cells.hpp"
 
 namespace attest {
 namespace {

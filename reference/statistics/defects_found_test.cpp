@@ -8,7 +8,7 @@
 #include <set>
 
 #include "reference/model/detection.hpp"
-#include "reference/statistics/cells.hpp"
+#include "reference/statistics/testing/cells.hpp"
 
 namespace attest {
 namespace {

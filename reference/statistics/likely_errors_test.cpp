@@ -7,9 +7,9 @@
 
 #include "reference/formats.hpp"
 #include "reference/oracle/exact.hpp"
-#include "reference/random_problem.hpp"
 #include "reference/random_values.hpp"
-#include "reference/statistics/cells.hpp"
+#include "reference/statistics/testing/cells.hpp"
+#include "reference/testing/random_problem.hpp"
 
 namespace attest {
 namespace {

@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "reference/formats.hpp"
-#include "reference/model/random_path.hpp"
+#include "reference/model/testing/random_path.hpp"
 #include "reference/precision_text.hpp"
-#include "reference/random_problem.hpp"
-#include "reference/statistics/cells.hpp"
+#include "reference/statistics/testing/cells.hpp"
+#include "reference/testing/random_problem.hpp"
 
 namespace attest {
 namespace {

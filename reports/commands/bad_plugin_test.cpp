@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "optimized/plugin/test_plugins/behaviours.h"
-#include "reports/commands/ran.hpp"
+#include "reports/commands/testing/ran.hpp"
 #include "reports/formats.hpp"
 
 namespace attest {

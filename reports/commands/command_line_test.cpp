@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "reports/commands/ran.hpp"
+#include "reports/commands/testing/ran.hpp"
 
 namespace attest {
 namespace {

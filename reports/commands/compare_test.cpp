@@ -1,6 +1,6 @@
 // `attest compare` where the device is the emulator under a model that is known: it must part from
 // the other models and never from its own. What hardware does is beyond this test.
-#include "reports/commands/ran.hpp"
+#include "reports/commands/testing/ran.hpp"
 #include "reports/strict_json.hpp"
 
 namespace attest {

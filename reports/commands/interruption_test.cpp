@@ -7,7 +7,7 @@
 #include <functional>
 #include <thread>
 
-#include "reports/commands/ran.hpp"
+#include "reports/commands/testing/ran.hpp"
 #include "reports/formats.hpp"
 
 namespace attest {

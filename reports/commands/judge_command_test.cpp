@@ -2,7 +2,7 @@
 // defect of each kind is refused where it is, and what cannot be judged says why.
 #include <functional>
 
-#include "reports/commands/judge_fixture.hpp"
+#include "reports/commands/testing/judge_fixture.hpp"
 #include "reports/safetensors.hpp"
 
 namespace attest {

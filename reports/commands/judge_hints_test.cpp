@@ -2,7 +2,7 @@
 // what a refused answer may be. A hint that could mislead is not given.
 #include <algorithm>
 
-#include "reports/commands/judge_fixture.hpp"
+#include "reports/commands/testing/judge_fixture.hpp"
 
 namespace attest {
 namespace {

@@ -1,6 +1,6 @@
 // `attest measure` on our kernels: what it says of them, that it finds a change of their
 // arithmetic, and that a change of nothing but the order of blocks is none.
-#include "reports/commands/ran.hpp"
+#include "reports/commands/testing/ran.hpp"
 #include "reports/strict_json.hpp"
 
 namespace attest {

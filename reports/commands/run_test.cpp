@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "reports/commands/ran.hpp"
+#include "reports/commands/testing/ran.hpp"
 #include "reports/strict_json.hpp"
 
 namespace attest {

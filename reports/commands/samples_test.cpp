@@ -3,7 +3,7 @@
 // correct twin is silent under many schedules; and nothing hostile brings attest down.
 #include <algorithm>
 
-#include "reports/commands/ran.hpp"
+#include "reports/commands/testing/ran.hpp"
 #include "reports/strict_json.hpp"
 
 namespace attest {

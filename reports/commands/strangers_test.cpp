@@ -5,7 +5,7 @@
 #include <fstream>
 #include <regex>
 
-#include "reports/commands/ran.hpp"
+#include "reports/commands/testing/ran.hpp"
 
 namespace attest {
 namespace {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reference/one_line.hpp"
-#include "reports/commands/ran.hpp"
+#include "reports/commands/testing/ran.hpp"
 #include "reports/formats.hpp"
 
 namespace attest {

@@ -1,5 +1,5 @@
 // A gate that is told with --where what to judge, as its users meet it.
-#include "reports/commands/ran.hpp"
+#include "reports/commands/testing/ran.hpp"
 
 namespace attest {
 namespace {

@@ -5,7 +5,7 @@
 #include "optimized/emulator/engine/costs.hpp"
 #include "optimized/emulator/engine/machine.hpp"
 #include "optimized/emulator/engine/spelling.hpp"
-#include "optimized/emulator/engine/test_program.hpp"
+#include "optimized/emulator/engine/testing/test_program.hpp"
 
 namespace attest::emulator {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "optimized/emulator/device.hpp"
-#include "optimized/emulator/engine/coverage_program.hpp"
+#include "optimized/emulator/engine/testing/coverage_program.hpp"
 
 using namespace attest::emulator;
 

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "optimized/emulator/engine/coverage_program.hpp"
-#include "optimized/emulator/engine/test_program.hpp"
+#include "optimized/emulator/engine/testing/coverage_program.hpp"
+#include "optimized/emulator/engine/testing/test_program.hpp"
 
 namespace attest::emulator {
 namespace {

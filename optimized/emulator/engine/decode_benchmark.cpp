@@ -8,7 +8,7 @@
 #include <string>
 
 #include "optimized/emulator/engine/code.hpp"
-#include "optimized/emulator/engine/processor_time.hpp"
+#include "optimized/emulator/engine/testing/processor_time.hpp"
 
 namespace attest::emulator {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "optimized/emulator/engine/code.hpp"
 #include "optimized/emulator/engine/liveness.hpp"
-#include "optimized/emulator/engine/test_program.hpp"
+#include "optimized/emulator/engine/testing/test_program.hpp"
 
 namespace attest::emulator {
 namespace {

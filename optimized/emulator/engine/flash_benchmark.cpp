@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "optimized/emulator/device.hpp"
-#include "optimized/emulator/engine/drawn_values.hpp"
-#include "optimized/emulator/engine/flash_setup.hpp"
-#include "optimized/emulator/engine/processor_time.hpp"
+#include "optimized/emulator/engine/testing/drawn_values.hpp"
+#include "optimized/emulator/engine/testing/flash_setup.hpp"
+#include "optimized/emulator/engine/testing/processor_time.hpp"
 
 namespace attest::emulator {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "optimized/emulator/engine/flash_setup.hpp"
-#include "optimized/emulator/engine/test_program.hpp"
+#include "optimized/emulator/engine/testing/flash_setup.hpp"
+#include "optimized/emulator/engine/testing/test_program.hpp"
 
 namespace attest::emulator {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "optimized/emulator/device.hpp"
 #include "optimized/emulator/engine/spelling.hpp"
-#include "optimized/emulator/engine/test_program.hpp"
+#include "optimized/emulator/engine/testing/test_program.hpp"
 
 namespace attest::emulator {
 namespace {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "optimized/emulator/engine/drawn_values.hpp"
-#include "optimized/emulator/engine/processor_time.hpp"
-#include "optimized/emulator/engine/test_program.hpp"
+#include "optimized/emulator/engine/testing/drawn_values.hpp"
+#include "optimized/emulator/engine/testing/processor_time.hpp"
+#include "optimized/emulator/engine/testing/test_program.hpp"
 
 namespace attest::emulator {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "optimized/emulator/engine/mma_program.hpp"
+#include "optimized/emulator/engine/testing/mma_program.hpp"
 
 namespace attest::emulator {
 namespace {

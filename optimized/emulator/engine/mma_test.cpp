@@ -5,8 +5,8 @@
 
 #include <cstring>
 
-#include "optimized/emulator/engine/mma_program.hpp"
-#include "optimized/emulator/engine/mma_statement.hpp"
+#include "optimized/emulator/engine/testing/mma_program.hpp"
+#include "optimized/emulator/engine/testing/mma_statement.hpp"
 
 namespace attest::emulator {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "optimized/emulator/engine/mma_program.hpp"
+#include "optimized/emulator/engine/testing/mma_program.hpp"
 
 namespace attest::emulator {
 namespace {

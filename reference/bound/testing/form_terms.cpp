@@ -1,7 +1,7 @@
 // Rows whose error is what a form of real kernels brings, which others do not have: fused rescales,
 // merges one after another, shares that stay undivided, a bias that sums begin with, positions
 // counted from a key, references that are lazy.
-#include "reference/bound/one_term.hpp"
+#include "reference/bound/testing/one_term.hpp"
 
 namespace attest {
 namespace {

@@ -1,6 +1,6 @@
 // Rows whose error is that of logits: inner products that cancel after tensor cores have cut their
 // small terms, or that round up at every addition.
-#include "reference/bound/one_term.hpp"
+#include "reference/bound/testing/one_term.hpp"
 
 namespace attest {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "reference/bound/simulated_kernel.hpp"
+#include "reference/bound/testing/simulated_kernel.hpp"
 #include "reference/random_values.hpp"
 
 namespace attest {

@@ -1,7 +1,7 @@
 // The kernels that must never be refused: every order and rounding that a path can declare, and
 // some that it cannot. For the tests of the bounds alone.
 #pragma once
-#include "reference/bound/simulated_kernel.hpp"
+#include "reference/bound/testing/simulated_kernel.hpp"
 
 namespace attest {
 

@@ -1,13 +1,13 @@
 // Attention in f32, one row at a time. See the header for what it is for.
-#include "reference/bound/simulated_kernel.hpp"
+#include "reference/bound/testing/simulated_kernel.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "reference/bound/flush_to_zero.hpp"
-#include "reference/bound/simulated_logits.hpp"
-#include "reference/bound/simulated_sums.hpp"
+#include "reference/bound/testing/flush_to_zero.hpp"
+#include "reference/bound/testing/simulated_logits.hpp"
+#include "reference/bound/testing/simulated_sums.hpp"
 #include "reference/formats.hpp"
 #include "reference/oracle/exact.hpp"
 

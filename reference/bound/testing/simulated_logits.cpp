@@ -1,9 +1,9 @@
 // See the header.
-#include "reference/bound/simulated_logits.hpp"
+#include "reference/bound/testing/simulated_logits.hpp"
 
 #include <cmath>
 
-#include "reference/bound/simulated_sums.hpp"
+#include "reference/bound/testing/simulated_sums.hpp"
 #include "reference/formats.hpp"
 #include "reference/oracle/exact.hpp"
 

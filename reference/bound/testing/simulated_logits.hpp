@@ -3,7 +3,7 @@
 #pragma once
 #include <optional>
 
-#include "reference/bound/simulated_kernel.hpp"
+#include "reference/bound/testing/simulated_kernel.hpp"
 
 namespace attest {
 

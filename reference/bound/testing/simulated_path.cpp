@@ -1,5 +1,5 @@
 // What a simulated kernel declares of itself.
-#include "reference/bound/simulated_kernel.hpp"
+#include "reference/bound/testing/simulated_kernel.hpp"
 
 namespace attest {
 

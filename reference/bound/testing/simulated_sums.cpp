@@ -1,5 +1,5 @@
 // See the header.
-#include "reference/bound/simulated_sums.hpp"
+#include "reference/bound/testing/simulated_sums.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "reference/bound/simulated_kernel.hpp"
+#include "reference/bound/testing/simulated_kernel.hpp"
 #include "reference/problem.hpp"
 
 namespace attest {

@@ -1,5 +1,5 @@
 // Rows whose error is that of f32 operations after the weights: additions, products, divisions.
-#include "reference/bound/one_term.hpp"
+#include "reference/bound/testing/one_term.hpp"
 
 namespace attest {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "reference/bound/acceptance.hpp"
-#include "reference/bound/simulated_kernel.hpp"
+#include "reference/bound/testing/simulated_kernel.hpp"
 
 namespace attest {
 

@@ -1,6 +1,6 @@
 // Rows whose error is that of weights: their exponentials, where they are rounded, and the factors
 // with which states, parts and the sink meet.
-#include "reference/bound/one_term.hpp"
+#include "reference/bound/testing/one_term.hpp"
 
 namespace attest {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <string>
 
-#include "reference/bound/simulated_kernel.hpp"
+#include "reference/bound/testing/simulated_kernel.hpp"
 #include "reference/model/model.hpp"
 #include "reference/random_values.hpp"
 #include "reference/statistics/z_tally.hpp"

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "reports/commands/judged_files.hpp"
-#include "reports/commands/ran.hpp"
+#include "reports/commands/testing/judged_files.hpp"
+#include "reports/commands/testing/ran.hpp"
 
 namespace attest {
 

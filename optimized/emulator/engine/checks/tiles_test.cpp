@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <numeric>
 
-#include "optimized/emulator/engine/checks/on_every_set.hpp"
+#include "optimized/emulator/engine/testing/on_every_set.hpp"
 
 namespace attest::emulator {
 namespace {

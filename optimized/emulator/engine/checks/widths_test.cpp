@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "optimized/emulator/engine/checks/on_every_set.hpp"
+#include "optimized/emulator/engine/testing/on_every_set.hpp"
 
 namespace attest::emulator {
 namespace {
